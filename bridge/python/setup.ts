@@ -38,7 +38,9 @@ export async function ensurePython(options: EnsurePythonOptions = {}): Promise<P
   const ready = findReady(env, pins);
   if (ready) return ready;
   const python = await findPython(env);
-  const dir = env.GENENV_PYTHON_ENV ? resolve(env.GENENV_PYTHON_ENV) : envDir(env, pins, python.minor);
+  const dir = env.GENENV_PYTHON_ENV
+    ? resolve(env.GENENV_PYTHON_ENV)
+    : envDir(env, pins, python.minor);
   const onProgress = options.onProgress ?? (() => {});
   await withLock(
     `${dir}.lock`,
