@@ -1,0 +1,45 @@
+import type { z } from "zod";
+import { ConfigError, type ErrorPlace } from "../../bridge/errors.js";
+import { unknownKey } from "./check-keys.js";
+import { type GenenvConfig, genenvSchema } from "./schema.js";
+import { getAt, isTree } from "./tree.js";
+
+type PlaceOf = (path: readonly string[]) => ErrorPlace | null;
+
+/** The `genenv:` section with its defaults; throws at its first unknown key, or with every bad value. */
+export function parseGenenvSection(section: unknown, placeOf: PlaceOf): GenenvConfig {
+  const parsed = genenvSchema.safeParse(section ?? {});
+  if (parsed.success) return parsed.data;
+  for (const issue of parsed.error.issues) {
+    if (issue.code !== "unrecognized_keys") continue;
+    const path = ["genenv", ...issue.path.map(String), String(issue.keys[0])];
+    throw unknownKey(path, placeOf(path));
+  }
+  const [first] = parsed.error.issues;
+  const path = ["genenv", ...(first?.path ?? []).map(String)];
+  throw new ConfigError(parsed.error.issues.map((issue) => issueText(issue, section)).join("; "), {
+    code: "bad-value",
+    place: placeOf(path),
+    hint: descriptionOf(path.slice(1)),
+  });
+}
+
+function issueText(issue: z.core.$ZodIssue, section: unknown): string {
+  const path = issue.path.map(String);
+  const value = isTree(section) ? getAt(section, path) : section;
+  return `${["genenv", ...path].join(".")} is ${JSON.stringify(value)}: ${issue.message}`;
+}
+
+/** What the schema says about a key, as the next step for a bad value. */
+export function descriptionOf(path: readonly string[]): string | null {
+  let schema: unknown = genenvSchema;
+  for (const key of path) schema = shapeOf(schema)?.[key];
+  const text = (schema as z.ZodType | undefined)?.description;
+  return text ?? null;
+}
+
+function shapeOf(schema: unknown): Record<string, unknown> | null {
+  let at = schema as { shape?: Record<string, unknown>; unwrap?: () => unknown } | undefined;
+  while (at && !at.shape && at.unwrap) at = at.unwrap() as typeof at;
+  return at?.shape ?? null;
+}

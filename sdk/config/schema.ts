@@ -1,0 +1,192 @@
+import { z } from "zod";
+
+const maxInt = 2 ** 31 - 1;
+
+const hookModule = z.string().min(1).nullable();
+
+const hooksSchema = z.strictObject({
+  reward: hookModule
+    .default(null)
+    .describe(
+      "The reward: a TypeScript or JavaScript file (`./reward.ts`, its default export), a named export of one (`./hooks.ts#reward`), or a grader that comes along (`builtin:math`).",
+    ),
+  environment: hookModule
+    .default(null)
+    .describe(
+      "The environment hook (prompt, parse, agentPrompt): a file, written as for `reward`.",
+    ),
+  curriculum: z
+    .string()
+    .min(1)
+    .default("builtin:paper")
+    .describe(
+      "Which tasks join the pool: `builtin:paper` (filtering_mode and filtering_k), or a file.",
+    ),
+  scoring: z
+    .enum(["batch", "overlap"])
+    .default("batch")
+    .describe(
+      "When rewards are computed: `batch`, all responses once the rollout ends; `overlap`, each in veRL's reward workers while others still generate.",
+    ),
+  timeout_ms: z
+    .int()
+    .min(1)
+    .max(3_600_000)
+    .default(5_000)
+    .describe("The longest that a hook may take over one sample, in milliseconds."),
+  batch_timeout_ms: z
+    .int()
+    .min(1)
+    .max(86_400_000)
+    .default(120_000)
+    .describe("The longest that one batch of hook calls may take, in milliseconds."),
+  heap_mb: z
+    .int()
+    .min(16)
+    .max(65_536)
+    .default(256)
+    .describe("The heap limit of a hook worker, in MiB. A worker over it dies alone."),
+  concurrency: z
+    .int()
+    .min(1)
+    .max(1024)
+    .default(16)
+    .describe(
+      "Samples that an async hook may have under way at once (a reward's own `concurrency` wins).",
+    ),
+  on_failure: z
+    .enum(["exclude", "zero"])
+    .default("exclude")
+    .describe(
+      "What a failed score becomes: `exclude` leaves the response out of p̂ and of its group; `zero` makes it a reward of 0.",
+    ),
+  max_failure_rate: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.1)
+    .describe("The share of a batch's hook calls that may fail before the run stops, from 0 to 1."),
+});
+
+const poolSchema = z.strictObject({
+  cap: z
+    .int()
+    .min(0)
+    .max(10_000_000)
+    .default(10_000)
+    .describe(
+      "Tasks the pool holds at most. 0 keeps none: each epoch has new tasks and seeds only.",
+    ),
+  seed_fraction: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.5)
+    .describe(
+      "How the rest of an agent batch is filled: this epoch's accepted tasks come first; of the places they leave, this share goes to seed data (data.train_files), the others to tasks drawn from the pool by weight. Where the pool has too few, seeds take their places.",
+    ),
+});
+
+/** The `genenv:` section. Names are the paper's and the Python GenEnv's; units are in the docs of each key. */
+export const genenvSchema = z.strictObject({
+  enable: z
+    .boolean()
+    .default(true)
+    .describe(
+      "false trains the agent alone: plain GRPO on data.train_files, no environment model.",
+    ),
+  filtering_k: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.1)
+    .describe(
+      "Width of the curriculum's filter, from 0 to 1. `band`: keep tasks with |p̂ - alpha| <= filtering_k. `quantile`: drop this share of the batch at the easy and at the hard end.",
+    ),
+  filtering_mode: z
+    .enum(["band", "quantile"])
+    .default("band")
+    .describe("`band` is the paper's filter, `quantile` the Python GenEnv's."),
+  num_generations_per_prompt: z
+    .int()
+    .min(1)
+    .max(1024)
+    .default(4)
+    .describe("Answers that the environment model gives to each environment prompt."),
+  alpha: z
+    .number()
+    .gt(0)
+    .lt(1)
+    .default(0.5)
+    .describe("Target success rate of the agent on generated tasks (α), between 0 and 1."),
+  beta: z
+    .number()
+    .gt(0)
+    .max(1000)
+    .default(5)
+    .describe("Sharpness of the environment reward R = exp(-beta (p̂ - alpha)²) (β), above 0."),
+  lambda: z
+    .number()
+    .min(0)
+    .max(100)
+    .default(5)
+    .describe(
+      "Sharpness of reward-weighted regression (λ): an answer's weight grows as exp(lambda R). 0 weighs all answers alike.",
+    ),
+  env_update: z
+    .enum(["rwr", "grpo", "none"])
+    .default("rwr")
+    .describe(
+      "How the environment model learns: `rwr`, regression on its own answers weighted by R; `grpo`, GRPO with R as the reward; `none`, not at all.",
+    ),
+  env: z
+    .record(z.string(), z.unknown())
+    .default({})
+    .describe(
+      "veRL keys for the environment role, laid over the agent's: genenv.env.actor_rollout_ref.actor.optim.lr. What is not named here is as for the agent.",
+    ),
+  labels: z
+    .enum(["environment", "majority"])
+    .default("environment")
+    .describe(
+      "Where a ground truth comes from when a task has none (groundTruth null): `environment` rejects such a task, `majority` takes the agent's most frequent answer.",
+    ),
+  success_threshold: z
+    .number()
+    .default(1)
+    .describe("A score whose `success` is null counts as a success from this value on."),
+  hooks: hooksSchema.prefault({}).describe("Your TypeScript, and the limits it runs under."),
+  pool: poolSchema.prefault({}).describe("The pool of kept tasks that grows over epochs."),
+  seed: z
+    .int()
+    .min(0)
+    .max(maxInt)
+    .default(0)
+    .describe(
+      "Seed of every random draw that genenv makes (seed data, pool, environment prompts).",
+    ),
+  device: z
+    .enum(["auto", "cpu", "cuda"])
+    .default("auto")
+    .describe("Where models run. `auto` is cuda where a GPU is visible, else cpu."),
+  ray_address: z
+    .string()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe("A running Ray cluster to join (`host:6379`); null starts one on this machine."),
+});
+
+/** The `genenv:` section with every default filled in. */
+export type GenenvConfig = z.output<typeof genenvSchema>;
+
+/** The `genenv:` section as a user writes it. */
+export type GenenvConfigInput = z.input<typeof genenvSchema>;
+
+/** A whole configuration as a program writes it: genenv's own keys, and veRL's under veRL's names. */
+export interface ConfigInput {
+  genenv?: GenenvConfigInput;
+  /** A folder, a hub id, `builtin:NAME`, or "agent" for one model in both roles. Default: the agent's model, as a copy of its own. */
+  env_model_path?: string | null;
+  [verlKey: string]: unknown;
+}

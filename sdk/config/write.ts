@@ -1,0 +1,57 @@
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { stringify } from "yaml";
+import type { ResolvedConfig } from "./resolve.js";
+import { getAt, type Tree, withoutAt } from "./tree.js";
+
+/** Writes a whole file or none: a crash leaves the old one, or none, but never a part. */
+export function writeFileAtomic(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true });
+  const part = `${file}.${process.pid}.part`;
+  writeFileSync(part, text);
+  renameSync(part, file);
+}
+
+/** The resolved configuration as YAML that resolves to the same run again. */
+export function toConfigYaml(config: ResolvedConfig): string {
+  const { added, deleted } = config.verl;
+  const plain = added.reduce<Tree>(
+    (tree, key) => withoutAt(tree, key.split(".")),
+    config.verl.agent,
+  );
+  const extra = added
+    .map((key): [string, unknown] => [`+${key}`, getAt(config.verl.agent, key.split("."))])
+    .filter(([, value]) => value !== undefined);
+  const tree: Tree = {
+    env_model_path: config.envModelPath,
+    genenv: genenvPart(config),
+    ...plain,
+    ...Object.fromEntries(extra),
+    ...environmentExtra(config),
+    ...Object.fromEntries(deleted.map((key) => [`~${key}`, null])),
+  };
+  return `# The configuration of run ${config.name}, with every default of genenv's own.\n${stringify(tree)}`;
+}
+
+function genenvPart(config: ResolvedConfig): Tree {
+  const env = config.verl.added.reduce<Tree>(
+    (tree, key) => withoutAt(tree, key.split(".")),
+    config.genenv.env,
+  );
+  return { ...config.genenv, env };
+}
+
+function environmentExtra(config: ResolvedConfig): Tree {
+  const entries = config.verl.added
+    .map((key): [string, unknown] => [
+      `+genenv.env.${key}`,
+      getAt(config.genenv.env, key.split(".")),
+    ])
+    .filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries);
+}
+
+/** Writes runDir/config.yaml. */
+export function writeConfig(config: ResolvedConfig): void {
+  writeFileAtomic(join(config.runDir, "config.yaml"), toConfigYaml(config));
+}
