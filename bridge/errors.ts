@@ -72,6 +72,8 @@ const usageCodes = new Set([
   "platform",
   "setup-disk",
   "setup-network",
+  "uv-missing",
+  "setup-failed",
 ]);
 
 /**

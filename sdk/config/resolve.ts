@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ConfigError, type ErrorPlace } from "../../bridge/errors.js";
-import { packageRoot } from "../package-root.js";
+import { packageRoot } from "../../bridge/python/paths.js";
 import { type Assignment, parseKey, parseOverride } from "./assignment.js";
 import { assertVerlKeys } from "./check-keys.js";
 import { parseGenenvSection } from "./genenv-section.js";

@@ -1,0 +1,99 @@
+import type { z } from "zod";
+import {
+  type CurriculumHook,
+  type Decision,
+  type EnvironmentHook,
+  HOOK_BRAND,
+  type Message,
+  type ParseReturn,
+  type PromptInput,
+  type RewardColumn,
+  type RewardHook,
+  type RewardInput,
+  type RewardReturn,
+  type Seed,
+  type SelectInput,
+  type TaskBase,
+} from "../bridge/hooks/types.js";
+
+export interface RewardDefinition<Schema extends z.ZodType, Uses extends RewardColumn> {
+  /** Shown in errors and reports. */
+  name: string;
+  /** What a row's ground truth has to be; `score` gets it parsed. */
+  groundTruth: Schema;
+  /** Columns to be sent besides the response and its ground truth. Default: none. */
+  uses?: readonly Uses[];
+  /** Samples under way at once, for an async `score`. Default: `genenv.hooks.concurrency`. */
+  concurrency?: number;
+  /** The reward of one response: a finite number, `score(...)`, `abstain(reason)`, or a grader's result. */
+  score(input: RewardInput<z.output<Schema>, Uses>): RewardReturn | Promise<RewardReturn>;
+}
+
+/** A reward hook: what a response to a task is worth. It sees the response, never the prompt. */
+export function defineReward<Schema extends z.ZodType, const Uses extends RewardColumn = never>(
+  definition: RewardDefinition<Schema, Uses>,
+): RewardHook<Schema, Uses> {
+  assertName(definition.name, "defineReward");
+  return {
+    [HOOK_BRAND]: "reward",
+    name: definition.name,
+    groundTruth: definition.groundTruth,
+    uses: [...new Set(definition.uses ?? [])],
+    concurrency: definition.concurrency ?? null,
+    score: (input) => definition.score(input),
+  };
+}
+
+export interface EnvironmentDefinition<Schema extends z.ZodType<TaskBase>> {
+  name: string;
+  /** A task: `prompt`, `groundTruth`, and whatever else it needs. */
+  task: Schema;
+  /** The messages that ask the environment model for tasks, from seeds and their success rates. */
+  prompt(input: PromptInput<z.output<Schema>>): Message[] | Promise<Message[]>;
+  /** The tasks in an answer, each `accept(task)` or `reject(reason)`; [] is reject("no-task"). */
+  parse(input: {
+    answer: string;
+    seeds: Seed<z.output<Schema>>[];
+  }): ParseReturn<Schema> | Promise<ParseReturn<Schema>>;
+  /** The messages the agent gets for a task. Default: the task's own prompt. */
+  agentPrompt?(task: z.output<Schema>): Message[] | Promise<Message[]>;
+}
+
+/** An environment hook: how the environment model is asked for tasks, and how its answers are read. */
+export function defineEnvironment<Schema extends z.ZodType<TaskBase>>(
+  definition: EnvironmentDefinition<Schema>,
+): EnvironmentHook<Schema> {
+  assertName(definition.name, "defineEnvironment");
+  const { agentPrompt } = definition;
+  return {
+    [HOOK_BRAND]: "environment",
+    name: definition.name,
+    task: definition.task,
+    prompt: (input) => definition.prompt(input),
+    parse: (input) => definition.parse(input),
+    ...(agentPrompt && {
+      agentPrompt: (task: z.output<Schema>) => agentPrompt.call(definition, task),
+    }),
+  };
+}
+
+export interface CurriculumDefinition {
+  name: string;
+  /** A decision for each task, in any order: whether it joins the pool, and how likely it is drawn. */
+  select(input: SelectInput): Decision[] | Promise<Decision[]>;
+}
+
+/** A curriculum hook: which tried tasks join the pool, and with which weight. */
+export function defineCurriculum(definition: CurriculumDefinition): CurriculumHook {
+  assertName(definition.name, "defineCurriculum");
+  return {
+    [HOOK_BRAND]: "curriculum",
+    name: definition.name,
+    select: (input) => definition.select(input),
+  };
+}
+
+function assertName(name: unknown, maker: string): void {
+  if (typeof name === "string" && name.trim() !== "") return;
+  throw new TypeError(`${maker} needs a name, and got ${JSON.stringify(name)}`);
+}
