@@ -1,0 +1,92 @@
+"""What a device needs of veRL, vLLM and Ray, so that the user's YAML need not say it.
+
+``CPU_OVERLAY`` lies between veRL's own defaults and the user's configuration: a user's key wins.
+Figures and reasons: docs/architecture.md.
+"""
+
+import os
+from typing import Any, Literal
+
+Device = Literal["cpu", "cuda"]
+
+CPU_OVERLAY: dict[str, Any] = {
+    "actor_rollout_ref": {
+        "model": {
+            # Sequence packing and the fused kernels behind it need flash-attention.
+            "use_remove_padding": False,
+            "enable_gradient_checkpointing": False,
+            "override_config": {"attn_implementation": "sdpa"},
+        },
+        "actor": {
+            "strategy": "fsdp2",
+            "use_torch_compile": False,
+            "ppo_micro_batch_size_per_gpu": 32,
+            "use_dynamic_bsz": False,
+        },
+        "ref": {"log_prob_micro_batch_size_per_gpu": 64},
+        "rollout": {
+            "name": "vllm",
+            "tensor_model_parallel_size": 1,
+            "enforce_eager": True,
+            # Sleeping frees accelerator memory; on a CPU there is nothing to free.
+            "free_cache_engine": False,
+            "enable_sleep_mode": False,
+            "load_format": "auto",
+            "log_prob_micro_batch_size_per_gpu": 64,
+            "agent": {"num_workers": 1},
+        },
+    },
+    "data": {"dataloader_num_workers": 0},
+    "trainer": {"device": "cpu", "n_gpus_per_node": 1, "nnodes": 1},
+    # Each storage unit is one more process.
+    "transfer_queue": {"backend": {"SimpleStorage": {"num_data_storage_units": 1}}},
+}
+
+SINGLE_PROCESS_ROLLOUT: dict[str, Any] = {
+    "actor_rollout_ref": {
+        "rollout": {"engine_kwargs": {"vllm": {"distributed_executor_backend": "uni"}}}
+    }
+}
+
+QUIET: dict[str, str] = {
+    # Telemetry is off unless the user's own environment turns it on.
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "WANDB_MODE": "offline",
+    "TOKENIZERS_PARALLELISM": "true",
+}
+
+
+def resolve_device(requested: str) -> Device:
+    """``auto`` is ``cuda`` where a GPU is visible, else ``cpu``; without importing torch."""
+    if requested in ("cpu", "cuda"):
+        return requested  # type: ignore[return-value]
+    return "cuda" if os.path.exists("/dev/nvidiactl") else "cpu"  # noqa: PTH110
+
+
+def worker_environment(device: Device, threads: int, kv_cache_gib: int) -> dict[str, str]:
+    """Environment variables for every veRL and vLLM process; must be set before those are imported.
+
+    Args:
+        device: where models run.
+        threads: OpenMP threads of each process (roles take turns, so each may use all cores).
+        kv_cache_gib: vLLM's KV cache on a CPU, GiB a role.
+    """
+    env = {name: os.environ.get(name, value) for name, value in QUIET.items()}
+    env["TRANSFER_QUEUE_ENABLE"] = "1"
+    env["VERL_USE_EXTERNAL_MODULES"] = "genenv.plugin"
+    if device == "cpu":
+        env |= {
+            "VERL_PLATFORM": "cpu",
+            # veRL registers its FSDP engine for cuda and npu only.
+            "VERL_ENGINE_DEVICE": "cuda",
+            "VLLM_CPU_KVCACHE_SPACE": str(kv_cache_gib),
+            "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+            # The engine lives in the server actor: no process of its own, one import less.
+            "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+            "OMP_NUM_THREADS": str(threads),
+            "TQ_NUM_THREADS": "2",
+        }
+    return env

@@ -1,0 +1,494 @@
+"""One co-evolution epoch on one set of rollouts (GenEnv, arXiv 2512.19682).
+
+Environment prompts -> answers -> tasks -> the agent's batch -> responses -> scores. These
+responses are the
+agent's GRPO batch and give each task's success rate, from which the environment's rewards follow.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from genenv.hooks import Decision, HookClient
+from genenv.loop import scoring
+from genenv.loop.events import Progress
+from genenv.loop.generation import Answer, Generation, generate, parse, pick_seeds
+from genenv.loop.ledger import Entry, Ledger, entry_for
+from genenv.loop.rollouts import write_rollouts
+from genenv.loop.scoring import Group
+from genenv.loop.settings import Settings
+from genenv.loop.state import LoopState
+from genenv.loop.tasks import Task, to_json
+from genenv.role.handle import RoleHandle
+
+
+@dataclass
+class Timer:
+    """Seconds by part, for ``timing_s/...``."""
+
+    seconds: dict[str, float]
+
+    def measure(self, name: str, work: Callable[[], Any]) -> Any:
+        started = time.monotonic()
+        result = work()
+        self.seconds[f"timing_s/{name}"] = time.monotonic() - started
+        return result
+
+
+class EpochRunner:
+    """Runs epochs; owns no state of its own."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        roles: dict[str, RoleHandle],
+        client: HookClient,
+        seed_tasks: list[Task],
+        state: LoopState,
+        ledger: Ledger,
+        progress: Progress,
+    ) -> None:
+        self._settings = settings
+        self._agent = roles["agent"]
+        self._environment = roles.get("environment")
+        self._client = client
+        self._seed_tasks = seed_tasks
+        self._state = state
+        self._ledger = ledger
+        self._progress = progress
+
+    def run(self, epoch: int) -> None:
+        """One epoch, start to end; the state is that of the finished epoch afterwards."""
+        timer = Timer({})
+        generation = self._generate(epoch, timer) if self._environment else Generation([], [])
+        batch = self._fill_batch(generation.tasks)
+        groups = self._try(batch, timer)
+        self._state.step += 1
+        self._progress.step = self._state.step
+        trained = self._update_agent(groups, timer)
+        answer_rewards = self._answer_rewards(generation, groups)
+        if self._environment is not None:
+            self._update_environment(generation, answer_rewards, timer)
+        decisions = self._select(groups)
+        self._keep(groups, decisions, epoch)
+        self._record(epoch, generation, groups, trained, answer_rewards, decisions)
+        self._state.epoch = epoch
+
+    # -- environment answers -----------------------------------------------------------------------
+
+    def _generate(self, epoch: int, timer: Timer) -> Generation:
+        assert self._environment is not None
+        genenv = self._settings.genenv
+        self._progress.phase("environment-rollout", role="environment")
+        seeds = pick_seeds(
+            self._seed_tasks,
+            self._state.success_rates,
+            self._state.pool,
+            self._settings.environment_prompts,
+            self._state.generator,
+        )
+        prompts, rows = timer.measure(
+            "env_gen",
+            lambda: generate(
+                self._environment,  # type: ignore[arg-type]
+                self._client,
+                seeds,
+                epoch=epoch,
+                answers_per_prompt=genenv["num_generations_per_prompt"],
+                target_success=genenv["alpha"],
+                random_seed=self._state.generator.getrandbits(32),
+            ),
+        )
+        self._progress.phase("parse", role="environment")
+        return timer.measure(
+            "parse",
+            lambda: parse(self._client, prompts, rows, seeds, epoch=epoch, fits=self._fits),
+        )
+
+    def _fits(self, messages: list[dict[str, str]]) -> bool:
+        (length,) = self._agent.call("prompt_lengths", chats=[messages])
+        return length <= self._settings.agent.data.max_prompt_length
+
+    # -- the agent's batch -------------------------------------------------------------------------
+
+    def _fill_batch(self, generated: list[Task]) -> list[Task]:
+        """This epoch's tasks first; the places they leave go to seed data and pool in the
+        configured ratio."""
+        size = self._settings.batch_size
+        batch = generated[:size]
+        places = size - len(batch)
+        seed_share = self._settings.genenv["pool"]["seed_fraction"]
+        from_pool = places - round(places * seed_share) if self._environment else 0
+        taken = {task.id for task in batch}
+        drawn = self._state.pool.draw(from_pool, self._state.generator, without=taken)
+        batch = batch + [entry.task for entry in drawn]
+        taken |= {task.id for task in batch}
+        return batch + self._state.next_seeds(self._seed_tasks, size - len(batch), taken)
+
+    def _try(self, batch: list[Task], timer: Timer) -> list[Group]:
+        self._progress.phase("agent-rollout", role="agent")
+        rollout = timer.measure(
+            "gen",
+            lambda: self._agent.call(
+                "rollout",
+                prompts=[task.messages for task in batch],
+                n=self._settings.responses_per_task,
+            ),
+        )
+        self._progress.phase("reward", role="agent")
+        genenv = self._settings.genenv
+        groups = timer.measure(
+            "reward",
+            lambda: scoring.score_groups(
+                self._client,
+                batch,
+                rollout["rows"],
+                success_threshold=genenv["success_threshold"],
+                on_failure=genenv["hooks"]["on_failure"],
+            ),
+        )
+        scoring.refuse_too_many_failures(groups, genenv["hooks"]["max_failure_rate"])
+        return groups
+
+    def _update_agent(self, groups: list[Group], timer: Timer) -> set[str]:
+        """Train on the scored responses; gives the ids of the tasks that were trained on."""
+        self._progress.phase("agent-update", role="agent")
+        pairs = [pair for group in groups for pair in group.trainable()]
+        used = {id(row) for row, _ in pairs}
+        rest = [row["key"] for g in groups for row in g.rows if id(row) not in used]
+        self._agent.call("forget", keys=rest)
+        values = _agent_metrics(groups)
+        if pairs:
+            result = timer.measure("update_agent", lambda: _update(self._agent, pairs))
+            values |= _prefixed(result)
+        else:
+            self._progress.warning("no-scores", "no response has a score: the agent is not updated")
+        self._progress.metrics("agent", values | timer.seconds)
+        return {group.task.id for group in groups if group.trainable()}
+
+    # -- the environment's update ------------------------------------------------------------------
+
+    def _answer_rewards(
+        self, generation: Generation, groups: list[Group]
+    ) -> dict[str, float | None]:
+        """R by answer id; None where none of its tasks was tried or scored."""
+        if not generation.answers:
+            return {}
+        tried = {group.task.id: group.success_rate for group in groups}
+        genenv = self._settings.genenv
+        known = [[tried.get(task.id) for task in answer.tasks] for answer in generation.answers]
+        rewards = self._client.alpha_rewards(known, genenv["alpha"], genenv["beta"])
+        return {a.id: r for a, r in zip(generation.answers, rewards, strict=True)}
+
+    def _update_environment(
+        self, generation: Generation, rewards: dict[str, float | None], timer: Timer
+    ) -> None:
+        assert self._environment is not None
+        self._progress.phase("environment-update", role="environment")
+        pairs = [
+            (answer.row, reward)
+            for answer in generation.answers
+            if (reward := rewards[answer.id]) is not None
+        ]
+        values = _environment_metrics(generation, rewards)
+        if self._settings.genenv["env_update"] == "none":
+            pairs = []
+        used = {id(row) for row, _ in pairs}
+        rest = [a.row["key"] for a in generation.answers if id(a.row) not in used]
+        self._environment.call("forget", keys=rest)
+        if pairs:
+            environment = self._environment
+            result = timer.measure("update_env", lambda: _update(environment, pairs))
+            values |= _prefixed(result)
+            values["timing_s/update_env"] = timer.seconds["timing_s/update_env"]
+        self._progress.metrics("environment", values)
+
+    # -- curriculum, ledger, files -----------------------------------------------------------------
+
+    def _select(self, groups: list[Group]) -> dict[str, Decision]:
+        """The curriculum's word on every task with a known success rate."""
+        genenv = self._settings.genenv
+        known = [g for g in groups if g.success_rate is not None]
+        if not known or self._environment is None:
+            return {}
+        rewards = self._client.alpha_rewards(
+            [[g.success_rate] for g in known], genenv["alpha"], genenv["beta"]
+        )
+        decisions = self._client.select(
+            [
+                {
+                    "id": g.task.id,
+                    "prompt": g.task.messages,
+                    "groundTruth": g.task.ground_truth,
+                    "successRate": g.success_rate,
+                    "reward": reward,
+                }
+                for g, reward in zip(known, rewards, strict=True)
+            ],
+            genenv["alpha"],
+            genenv["filtering_k"],
+            genenv["filtering_mode"],
+            self._state.epoch + 1,
+        )
+        if not any(decision.keep for decision in decisions):
+            self._progress.warning(
+                "nothing-kept",
+                f"the curriculum kept none of {len(known)} tasks; the pool stays as it is",
+            )
+        return {decision.id: decision for decision in decisions}
+
+    def _keep(self, groups: list[Group], decisions: dict[str, Decision], epoch: int) -> None:
+        """Kept generated tasks join or stay in the pool; others leave it. Seed data is never
+        pooled."""
+        for group in groups:
+            task, rate = group.task, group.success_rate
+            if rate is None:
+                continue
+            if task.source == "seed":
+                self._state.success_rates[task.id] = rate
+                continue
+            decision = decisions[task.id]
+            if decision.keep:
+                self._state.pool.add(task, decision.weight, rate, epoch)
+            else:
+                self._state.pool.retire(task)
+
+    def _record(
+        self,
+        epoch: int,
+        generation: Generation,
+        groups: list[Group],
+        trained: set[str],
+        rewards: dict[str, float | None],
+        decisions: dict[str, Decision],
+    ) -> None:
+        entries = [
+            self._entry(epoch, group, trained, rewards, decisions.get(group.task.id))
+            for group in groups
+        ]
+        tried = {group.task.id for group in groups}
+        for answer in generation.answers:
+            entries += [_rejected(epoch, answer, reason, rewards) for reason in answer.rejects]
+            entries += [
+                entry_for(
+                    task,
+                    epoch,
+                    success_rate=None,
+                    responses=0,
+                    scored=0,
+                    reward=rewards.get(answer.id),
+                    trained=False,
+                    kept=False,
+                    reason="batch-full",
+                )
+                for task in answer.tasks
+                if task.id not in tried
+            ]
+        for entry in entries:
+            if entry.task is not None and entry.responses:
+                self._progress.task(
+                    id=entry.task,
+                    prompt=entry.prompt,
+                    groundTruth=entry.ground_truth,
+                    successRate=entry.success_rate,
+                    reward=entry.reward,
+                    kept=entry.kept,
+                    reason=entry.reason,
+                )
+        self._ledger.add(entries)
+        self._ledger.write()
+        self._state.ledger_rows = len(self._ledger)
+        write_rollouts(
+            self._settings.run_dir / "rollouts",
+            f"epoch-{epoch:06d}",
+            _answer_rows(epoch, generation, rewards) + response_rows(epoch, "train", groups),
+        )
+        self._progress.metrics("curriculum", _curriculum_metrics(generation, entries, self._state))
+
+    def _entry(
+        self,
+        epoch: int,
+        group: Group,
+        trained: set[str],
+        rewards: dict[str, float | None],
+        decision: Decision | None,
+    ) -> Entry:
+        task = group.task
+        generated = task.source == "environment"
+        return entry_for(
+            task,
+            epoch,
+            success_rate=group.success_rate,
+            responses=len(group.rows),
+            scored=group.scored,
+            reward=rewards.get(task.parent or ""),
+            trained=task.id in trained,
+            kept=bool(generated and decision and decision.keep),
+            reason=_reason(group, decision, generated),
+        )
+
+
+def _reason(group: Group, decision: Decision | None, generated: bool) -> str:
+    if not group.rows:
+        return "rollout-failed"
+    if group.success_rate is None:
+        return "no-score"
+    if not generated:
+        return "seed"
+    return decision.reason if decision else "no-decision"
+
+
+def _rejected(epoch: int, answer: Answer, reason: str, rewards: dict[str, float | None]) -> Entry:
+    return Entry(
+        epoch=epoch,
+        task=None,
+        source="environment",
+        parent=answer.id,
+        parent_seeds=answer.seeds,
+        written_epoch=epoch,
+        prompt=None,
+        ground_truth=None,
+        success_rate=None,
+        responses=0,
+        scored=0,
+        reward=rewards.get(answer.id),
+        trained=False,
+        kept=False,
+        reason=reason,
+        answer=answer.row["text"],
+    )
+
+
+def _update(role: RoleHandle, pairs: list[tuple[dict[str, Any], float]]) -> dict[str, Any]:
+    rows = [{"key": row["key"], "tag": row["tag"]} for row, _ in pairs]
+    return role.call("update", rows=rows, rewards=[reward for _, reward in pairs])
+
+
+def _prefixed(result: dict[str, Any]) -> dict[str, float]:
+    """veRL's metrics under veRL's names; its inner timings under ``timing_s/verl/``."""
+    inner = {f"timing_s/verl/{name}": value for name, value in result["timing"].items()}
+    return (
+        result["metrics"]
+        | inner
+        | {"update/rows": result["rows"], "update/padding": result["padding"]}
+    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _known(values: dict[str, float | None]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def reward_metrics(prefix: str, groups: Sequence[Group]) -> dict[str, float]:
+    """Means over scored responses, and counts of those without a score by reason."""
+    scores = [s for g in groups for s in g.scores]
+    scored = [s.value for s in scores if s.kind == "score" and s.value is not None]
+    successes = [s for g in groups for s in g.successes if s is not None]
+    counts = {f"{prefix}/failed/{k}": float(v) for k, v in scoring.failure_counts(groups).items()}
+    parts: dict[str, list[float]] = {}
+    for score in scores:
+        for name, value in score.metrics.items():
+            parts.setdefault(name, []).append(value)
+    return _known(
+        {
+            f"{prefix}/reward_mean": _mean(scored),
+            f"{prefix}/success_rate": _mean([float(s) for s in successes]),
+            f"{prefix}/responses": float(len(scores)),
+            f"{prefix}/scored": float(len(scored)),
+        }
+        | {f"{prefix}/parts/{name}": _mean(values) for name, values in parts.items()}
+        | counts
+    )
+
+
+def _agent_metrics(groups: Sequence[Group]) -> dict[str, float]:
+    tokens = [row["tokens"] for g in groups for row in g.rows]
+    return reward_metrics("agent", groups) | _known(
+        {
+            "agent/groups_without_signal": float(sum(not g.has_signal for g in groups)),
+            "agent/response_tokens_mean": _mean(tokens),
+        }
+    )
+
+
+def _environment_metrics(
+    generation: Generation, rewards: dict[str, float | None]
+) -> dict[str, float]:
+    known = [r for r in rewards.values() if r is not None]
+    tokens = [answer.row["tokens"] for answer in generation.answers]
+    return _known(
+        {
+            "env/reward_mean": _mean(known),
+            "env/valid_rate": generation.valid_rate,
+            "env/answers": float(len(generation.answers)),
+            "env/response_tokens_mean": _mean(tokens),
+        }
+    ) | {f"env/rejected/{k}": float(v) for k, v in generation.rejects.items()}
+
+
+def _curriculum_metrics(
+    generation: Generation, entries: list[Entry], state: LoopState
+) -> dict[str, float]:
+    generated = [e for e in entries if e.source == "environment" and e.responses]
+    rates = [e.success_rate for e in generated if e.success_rate is not None]
+    return _known(
+        {
+            "tasks/generated": float(len(generation.tasks)),
+            "tasks/rejected": float(sum(generation.rejects.values())),
+            "tasks/kept": float(sum(e.kept for e in generated)),
+            "tasks/tried": float(sum(e.responses > 0 for e in entries)),
+            "tasks/success_rate": _mean(rates),
+            "tasks/pool": float(len(state.pool)),
+        }
+    )
+
+
+def _answer_rows(
+    epoch: int, generation: Generation, rewards: dict[str, float | None]
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "epoch": epoch,
+            "role": "environment",
+            "phase": "train",
+            "task": answer.id,
+            "sample": place,
+            "prompt": to_json(generation.prompts[answer.prompt]),
+            "response": answer.row["text"],
+            "response_tokens": answer.row["tokens"],
+            "score": rewards.get(answer.id),
+            "reason": "; ".join(answer.rejects) or None,
+        }
+        for place, answer in enumerate(generation.answers)
+    ]
+
+
+def response_rows(epoch: int, phase: str, groups: Sequence[Group]) -> list[dict[str, Any]]:
+    """The agent's responses with their scores, as rows for the rollouts' Parquet."""
+    return [
+        {
+            "epoch": epoch,
+            "role": "agent",
+            "phase": phase,
+            "task": group.task.id,
+            "sample": sample,
+            "prompt": to_json(group.task.messages),
+            "response": row["text"],
+            "response_tokens": row["tokens"],
+            "ground_truth": to_json(group.task.ground_truth),
+            "data_source": group.task.data_source,
+            "score": score.value,
+            "success": success,
+            "parts": to_json(score.metrics),
+            "failure": score.code,
+            "reason": score.reason,
+        }
+        for group in groups
+        for sample, (row, score, success) in enumerate(
+            zip(group.rows, group.scores, group.successes, strict=True)
+        )
+    ]

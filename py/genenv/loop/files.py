@@ -1,0 +1,48 @@
+"""Writing the run's folder so that nothing half-written is ever taken for a whole file."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write beside, fsync, rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.tmp")
+    with draft.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+    sync_folder(path.parent)
+
+
+def write_parquet(path: Path, rows: list[dict[str, Any]], schema: pa.Schema) -> None:
+    """Write rows as Parquet: beside, fsync, rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.tmp")
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), draft)
+    with draft.open("rb") as file:
+        os.fsync(file.fileno())
+    draft.replace(path)
+    sync_folder(path.parent)
+
+
+def append_json_line(path: Path, value: dict[str, Any]) -> None:
+    """Append one line; a reader takes only lines that end in a newline."""
+    line = json.dumps(value, allow_nan=False) + "\n"
+    with path.open("a", encoding="utf-8") as file:
+        file.write(line)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in ``folder`` durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

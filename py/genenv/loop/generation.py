@@ -1,0 +1,150 @@
+"""New tasks from the environment model: seeds in, answers out, parsed by the user's hook."""
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from genenv.hooks import Accepted, HookClient, Seed
+from genenv.loop.pool import Pool, normalise
+from genenv.loop.tasks import Task
+from genenv.role.handle import RoleHandle
+
+SEEDS_PER_PROMPT = 4
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer of the environment model.
+
+    Attributes:
+        id: ``e<epoch>-a<place>``.
+        row: its rollout row, to be trained on.
+        prompt: index of the environment prompt, its group.
+        seeds: ids of the tasks the prompt showed.
+        tasks: the valid, new tasks in it.
+        rejects: reasons for what was not taken.
+    """
+
+    id: str
+    row: dict[str, Any]
+    prompt: int
+    seeds: tuple[str, ...]
+    tasks: tuple[Task, ...] = ()
+    rejects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Generation:
+    """An epoch's answers and prompts, and how many were rejected for which reason."""
+
+    prompts: list[list[dict[str, str]]]
+    answers: list[Answer]
+    rejects: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The accepted tasks, in the order of the answers."""
+        return [task for answer in self.answers for task in answer.tasks]
+
+    @property
+    def valid_rate(self) -> float:
+        """Share of answers with at least one valid task."""
+        return sum(bool(a.tasks) for a in self.answers) / len(self.answers) if self.answers else 0.0
+
+
+def pick_seeds(
+    seed_tasks: list[Task],
+    success_rates: dict[str, float],
+    pool: Pool,
+    prompts: int,
+    generator: random.Random,
+) -> list[list[Seed]]:
+    """Tasks to show in each environment prompt: half from the pool where it has any, the rest from
+    the data."""
+    chosen = []
+    for _ in range(prompts):
+        drawn = pool.draw(SEEDS_PER_PROMPT // 2, generator, without=set())
+        shown = [Seed(e.task.id, e.task.task, e.success_rate) for e in drawn]
+        taken = {seed.id for seed in shown}
+        left = [task for task in seed_tasks if task.id not in taken]
+        for task in generator.sample(left, min(SEEDS_PER_PROMPT - len(shown), len(left))):
+            shown.append(Seed(task.id, task.task, success_rates.get(task.id)))
+        chosen.append(shown)
+    return chosen
+
+
+def generate(
+    role: RoleHandle,
+    client: HookClient,
+    seeds: list[list[Seed]],
+    *,
+    epoch: int,
+    answers_per_prompt: int,
+    target_success: float,
+    random_seed: int,
+) -> tuple[list[list[dict[str, str]]], list[dict[str, Any]]]:
+    """Prompt the environment model and let it answer; gives the prompts and the rollout's rows."""
+    prompts = client.environment_prompts(seeds, epoch, target_success, random_seed)
+    result = role.call("rollout", prompts=prompts, n=answers_per_prompt)
+    return prompts, result["rows"]
+
+
+def parse(
+    client: HookClient,
+    prompts: list[list[dict[str, str]]],
+    rows: list[dict[str, Any]],
+    seeds: list[list[Seed]],
+    *,
+    epoch: int,
+    fits: Any,
+) -> Generation:
+    """Let the user's hook read every answer; duplicates within the epoch are rejected here.
+
+    Args:
+        client: the hook plane.
+        prompts: the environment prompts.
+        rows: the rollout's rows.
+        seeds: the tasks each prompt showed.
+        epoch: number of the epoch.
+        fits: tells whether a chat is short enough for the agent (``data.max_prompt_length``).
+    """
+    parsed = client.parse([row["text"] for row in rows], [seeds[row["prompt"]] for row in rows])
+    rejects: Counter[str] = Counter()
+    seen: set[str] = set()
+    answers = []
+    for place, (row, items) in enumerate(zip(rows, parsed, strict=True)):
+        answer_id = f"e{epoch}-a{place}"
+        shown = tuple(seed.id for seed in seeds[row["prompt"]])
+        tasks: list[Task] = []
+        reasons: list[str] = []
+        for index, item in enumerate(items):
+            if not isinstance(item, Accepted):
+                reasons.append(item.reason)
+                continue
+            task = _task(item, f"{answer_id}-t{index}", answer_id, shown, epoch)
+            key = normalise(task.prompt_text)
+            if key in seen:
+                reasons.append("duplicate")
+            elif not fits(task.messages):
+                reasons.append("prompt-too-long")
+            else:
+                seen.add(key)
+                tasks.append(task)
+        rejects.update(reasons)
+        answers.append(Answer(answer_id, row, row["prompt"], shown, tuple(tasks), tuple(reasons)))
+    return Generation(prompts, answers, rejects)
+
+
+def _task(item: Accepted, task_id: str, parent: str, seeds: tuple[str, ...], epoch: int) -> Task:
+    return Task(
+        id=task_id,
+        source="environment",
+        messages=item.messages,
+        ground_truth=item.task["groundTruth"],
+        task=item.task,
+        extra={k: v for k, v in item.task.items() if k not in ("prompt", "groundTruth")},
+        parent=parent,
+        parent_seeds=seeds,
+        epoch=epoch,
+    )

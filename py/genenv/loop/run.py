@@ -1,0 +1,170 @@
+"""The ``train`` job: start everything, run the epochs, save, and leave nothing behind."""
+
+import random
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from genenv.errors import HookError
+from genenv.hooks import HookClient
+from genenv.loop import checkpoint
+from genenv.loop.epoch import EpochRunner, response_rows, reward_metrics
+from genenv.loop.events import Emit, Progress
+from genenv.loop.ledger import Ledger
+from genenv.loop.pool import Pool
+from genenv.loop.rollouts import write_rollouts
+from genenv.loop.scoring import score_groups
+from genenv.loop.settings import Settings, from_params
+from genenv.loop.stack import Stack
+from genenv.loop.state import LoopState
+from genenv.loop.tasks import read_tasks
+
+
+def train(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str, Any]:
+    """Run a whole training; ``stop`` ends it after the step under way, with everything saved.
+
+    Args:
+        params: the resolved run, see ``Settings``.
+        emit: takes progress events.
+        stop: set to end early.
+
+    Returns:
+        ``epochs``, ``steps``, ``checkpoint`` (path or None), ``stopped`` and the last ``metrics``.
+    """
+    settings = from_params(params)
+    stack = Stack(settings.run_dir / "logs", settings.device, settings.genenv["fast_start"])
+    progress = Progress(emit, settings.run_dir / "metrics.jsonl")
+    try:
+        progress.phase("start", detail="starting")
+        stack.start(settings.configs, stop, lambda text: progress.phase("start", detail=text))
+        with HookClient(settings.hook_address, settings.hook_token) as client:
+            return _Run(settings, stack, client, progress, stop).go()
+    except InterruptedError:
+        return {"epochs": 0, "steps": 0, "checkpoint": None, "stopped": True, "metrics": {}}
+    finally:
+        stack.stop()
+
+
+class _Run:
+    """One training with everything up."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        stack: Stack,
+        client: HookClient,
+        progress: Progress,
+        stop: threading.Event,
+    ) -> None:
+        self._settings = settings
+        self._roles = stack.roles
+        self._client = client
+        self._progress = progress
+        self._stop = stop
+        self._checkpoints = settings.run_dir / "checkpoints"
+        self._saved_epoch: int | None = None
+        self._last: dict[str, float] = {}
+        data = settings.agent.data
+        self._seed_tasks = read_tasks(_files(data.train_files), "seed")
+        self._validation_tasks = read_tasks(_files(data.val_files), "val")
+        self._ledger = Ledger(settings.run_dir / "tasks.parquet")
+        seed = settings.genenv["seed"]
+        self._state = LoopState(Pool(settings.genenv["pool"]["cap"]), random.Random(seed))
+
+    def go(self) -> dict[str, Any]:
+        self._restore()
+        runner = EpochRunner(
+            self._settings,
+            self._roles,
+            self._client,
+            self._seed_tasks,
+            self._state,
+            self._ledger,
+            self._progress,
+        )
+        trainer = self._settings.agent.trainer
+        if trainer.val_before_train and self._state.epoch == 0:
+            self._validate()
+        while self._state.epoch < trainer.total_epochs and not self._stop.is_set():
+            epoch = self._state.epoch + 1
+            self._progress.epoch = epoch
+            self._guarded(lambda epoch=epoch: runner.run(epoch))
+            last = epoch == trainer.total_epochs
+            if not last and trainer.test_freq > 0 and epoch % trainer.test_freq == 0:
+                self._validate()
+            if not last and trainer.save_freq > 0 and epoch % trainer.save_freq == 0:
+                self._save()
+        if not self._stop.is_set():
+            self._validate()
+        self._save()
+        self._progress.phase("done")
+        return {
+            "epochs": self._state.epoch,
+            "steps": self._state.step,
+            "checkpoint": str(checkpoint.folder_for(self._checkpoints, self._state.epoch)),
+            "stopped": self._state.epoch < trainer.total_epochs,
+            "metrics": self._last,
+        }
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """A hook that fails too often ends the run, but not what was learnt before."""
+        try:
+            work()
+        except HookError:
+            self._save()
+            raise
+
+    def _restore(self) -> None:
+        found = checkpoint.latest(self._checkpoints) if self._settings.resume else None
+        if found is None:
+            return
+        self._state.load_json(checkpoint.read_state(found))
+        self._ledger.read(self._state.ledger_rows)
+        checkpoint.load_roles(found, self._roles, self._state.step)
+        self._saved_epoch = self._state.epoch
+        self._progress.epoch, self._progress.step = self._state.epoch, self._state.step
+
+    def _save(self) -> None:
+        if self._saved_epoch == self._state.epoch:
+            return
+        self._progress.phase("checkpoint")
+        path = checkpoint.save(
+            self._checkpoints, self._state.epoch, self._roles, self._state.to_json()
+        )
+        self._saved_epoch = self._state.epoch
+        self._progress.checkpoint(path)
+
+    def _validate(self) -> None:
+        if not self._validation_tasks:
+            return
+        self._progress.phase("validation", role="agent")
+        kwargs = self._settings.agent.actor_rollout_ref.rollout.val_kwargs
+        rollout = self._roles["agent"].call(
+            "rollout",
+            prompts=[task.messages for task in self._validation_tasks],
+            n=int(kwargs.n),
+            validate=True,
+        )
+        genenv = self._settings.genenv
+        groups = score_groups(
+            self._client,
+            self._validation_tasks,
+            rollout["rows"],
+            success_threshold=genenv["success_threshold"],
+            on_failure=genenv["hooks"]["on_failure"],
+        )
+        self._last = reward_metrics("val", groups)
+        self._progress.metrics("validation", self._last)
+        write_rollouts(
+            self._settings.run_dir / "rollouts",
+            f"validation-{self._state.epoch:06d}",
+            response_rows(self._state.epoch, "validation", groups),
+        )
+
+
+def _files(value: Any) -> list[str]:
+    if value is None:
+        return []
+    files = [value] if isinstance(value, str) else list(value)
+    return [str(Path(f)) for f in files]

@@ -1,0 +1,149 @@
+"""From scored responses to what GRPO and the environment reward need: groups, success rates,
+rewards."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from genenv.errors import HookError
+from genenv.hooks import HookClient, ScoreResult
+from genenv.loop.tasks import Task
+
+
+@dataclass(frozen=True)
+class Group:
+    """All responses to one task.
+
+    Attributes:
+        task: what was asked.
+        rows: the rollout's rows, in sample order.
+        scores: the reward hook's word on each, same order.
+        successes: by row; None where there is no score.
+    """
+
+    task: Task
+    rows: list[dict[str, Any]]
+    scores: list[ScoreResult]
+    successes: list[bool | None]
+
+    @property
+    def scored(self) -> int:
+        return sum(score.kind == "score" for score in self.scores)
+
+    @property
+    def success_rate(self) -> float | None:
+        """p-hat: successes over scored responses; None if none was scored."""
+        known = [success for success in self.successes if success is not None]
+        return sum(known) / len(known) if known else None
+
+    @property
+    def has_signal(self) -> bool:
+        """Whether the group's rewards differ: equal ones give no advantage to anybody."""
+        return len({score.value for score in self.scores if score.kind == "score"}) > 1
+
+    def trainable(self) -> list[tuple[dict[str, Any], float]]:
+        """Rows with their rewards; none where fewer than two were scored, since one has no group
+        to compare with."""
+        if self.scored < 2:
+            return []
+        return [
+            (row, float(score.value))
+            for row, score in zip(self.rows, self.scores, strict=True)
+            if score.kind == "score" and score.value is not None
+        ]
+
+
+def score_groups(
+    client: HookClient,
+    tasks: Sequence[Task],
+    rows: list[dict[str, Any]],
+    *,
+    success_threshold: float,
+    on_failure: str,
+) -> list[Group]:
+    """Score a whole rollout in one batch.
+
+    Args:
+        client: the hook plane.
+        tasks: P tasks that were rolled out.
+        rows: the rollout's rows; ``row["prompt"]`` is the index into ``tasks``.
+        success_threshold: value from which a score without a word on success is one.
+        on_failure: ``zero`` makes a failed score a 0; otherwise it stays failed.
+
+    Returns:
+        One group a task, in order; a task whose rollout failed has an empty one.
+    """
+    owners = [tasks[row["prompt"]] for row in rows]
+    results = client.score(
+        [row["text"] for row in rows],
+        [task.ground_truth for task in owners],
+        [task.id for task in owners],
+        messages=[task.messages for task in owners],
+        data_sources=[task.data_source for task in owners],
+        extras=[task.extra for task in owners],
+    )
+    if on_failure == "zero":
+        results = [_as_zero(result) if result.kind == "failed" else result for result in results]
+    groups = []
+    for index, task in enumerate(tasks):
+        places = [i for i, row in enumerate(rows) if row["prompt"] == index]
+        scores = [results[i] for i in places]
+        groups.append(
+            Group(
+                task=task,
+                rows=[rows[i] for i in places],
+                scores=scores,
+                successes=[_success(score, success_threshold) for score in scores],
+            )
+        )
+    return groups
+
+
+def _as_zero(result: ScoreResult) -> ScoreResult:
+    """The user's own choice (``on_failure: zero``); the failure's code and reason stay beside the
+    0."""
+    return ScoreResult(
+        kind="score",
+        value=0.0,
+        success=False,
+        metrics=result.metrics,
+        code=result.code,
+        reason=result.reason,
+    )
+
+
+def _success(score: ScoreResult, threshold: float) -> bool | None:
+    if score.kind != "score" or score.value is None:
+        return None
+    return score.success if score.success is not None else score.value >= threshold
+
+
+def failure_counts(groups: Sequence[Group]) -> dict[str, int]:
+    """Failed scores by code, and abstentions under ``abstain``."""
+    counts: dict[str, int] = {}
+    for group in groups:
+        for score in group.scores:
+            if score.code is not None:
+                counts[score.code] = counts.get(score.code, 0) + 1
+            elif score.kind == "abstain":
+                counts["abstain"] = counts.get("abstain", 0) + 1
+    return counts
+
+
+def refuse_too_many_failures(groups: Sequence[Group], limit: float) -> None:
+    """Raise when more than ``limit`` of the responses have a failed score.
+
+    Raises:
+        HookError: with the share, and the first failure's own text.
+    """
+    scores = [score for group in groups for score in group.scores]
+    failed = [score for score in scores if score.code is not None]
+    if not failed or len(failed) / len(scores) <= limit:
+        return
+    first = failed[0]
+    raise HookError(
+        f"{len(failed)} of {len(scores)} scores failed ({len(failed) / len(scores):.0%}, more than "
+        f"genenv.hooks.max_failure_rate = {limit:.0%}); the first: {first.code}: {first.reason}",
+        code="too-many-failures",
+        hint="mend the reward hook and resume the run, or raise genenv.hooks.max_failure_rate",
+    )

@@ -1,0 +1,104 @@
+"""Everything that must run before the first epoch, and must be gone after the last: started and
+ended as one."""
+
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from genenv import cluster as ray_cluster
+from genenv.device import Device, worker_environment
+from genenv.forkserver.start import ForkServer
+from genenv.role.handle import RoleHandle
+
+_START_SECONDS = 900.0
+_KV_CACHE_GIB = 1
+
+
+@dataclass
+class Stack:
+    """A private Ray cluster, the fork server and the roles' drivers of one run.
+
+    Attributes:
+        logs: the run's folder for logs.
+        device: where models run.
+        fast_start: fork from a warm server (Linux) instead of starting each process plainly.
+        roles: the started roles by name.
+    """
+
+    logs: Path
+    device: Device
+    fast_start: bool
+    roles: dict[str, RoleHandle] = field(default_factory=dict)
+    _folder: Path | None = None
+    _fork_server: ForkServer | None = None
+    _cluster: ray_cluster.Cluster | None = None
+
+    def start(
+        self,
+        configs: dict[str, DictConfig],
+        stop: threading.Event,
+        report: Callable[[str], None],
+    ) -> None:
+        """Start a role for each configuration, all at once; returns when all can roll out.
+
+        Args:
+            configs: complete veRL configuration by role.
+            stop: set by the user's Ctrl-C.
+            report: told what is being waited for.
+        """
+        self._folder = Path(tempfile.mkdtemp(prefix="genenv-"))
+        self.logs.mkdir(parents=True, exist_ok=True)
+        environment = worker_environment(self.device, os.cpu_count() or 1, _KV_CACHE_GIB)
+        environment["PYTHONPATH"] = ray_cluster.python_path()
+        python = self._start_fork_server(environment)
+        report("starting Ray")
+        self._cluster = ray_cluster.start_local(
+            self._folder / "ray", environment, python, roles=len(configs)
+        )
+        if self._fork_server is not None:
+            report("loading libraries")
+            self._fork_server.wait_until_ready()
+        report("starting " + " and ".join(configs))
+        for role, config in configs.items():
+            handle = RoleHandle(role, self._folder, self.logs / f"{role}.log")
+            self.roles[role] = handle
+            handle.start(self._settings(config, environment), python, environment)
+        for handle in self.roles.values():
+            handle.wait_until_ready(_START_SECONDS, stop)
+
+    def _start_fork_server(self, environment: dict[str, str]) -> str | None:
+        if not self.fast_start:
+            return None
+        assert self._folder is not None
+        log = self.logs / "fork-server.log"
+        self._fork_server = ForkServer(self._folder, os.environ | environment, log)
+        environment["GENENV_FORK_SERVER"] = str(self._fork_server.executable)
+        return str(self._fork_server.executable)
+
+    def _settings(self, config: DictConfig, environment: dict[str, str]) -> dict[str, Any]:
+        assert self._cluster is not None
+        return {
+            "environment": environment,
+            "ray_address": self._cluster.address,
+            "runtime_env": self._cluster.runtime_env,
+            "config": OmegaConf.to_container(config, resolve=True),
+        }
+
+    def stop(self) -> None:
+        """End every process and remove the private folder; safe to call at any point of
+        ``start``."""
+        for handle in self.roles.values():
+            handle.stop()
+        if self._cluster is not None:
+            ray_cluster.stop(self._cluster, self.logs)
+        if self._fork_server is not None:
+            self._fork_server.stop()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)

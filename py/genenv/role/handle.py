@@ -1,0 +1,173 @@
+"""The loop's end of a role: starts its driver process, sends commands, and notices its death."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from genenv.channel import Channel, ChannelClosed
+from genenv.errors import WorkerError
+
+_LOG_TAIL_LINES = 15
+_STOP_SECONDS = 8.0
+
+
+class RoleHandle:
+    """One driver process. ``start`` returns at once; ``wait_until_ready`` collects it."""
+
+    def __init__(self, role: str, folder: Path, log_file: Path) -> None:
+        self.role = role
+        self._folder = folder
+        self._log_file = log_file
+        self._channel: Channel | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._listener: socket.socket | None = None
+
+    def start(
+        self, settings: dict[str, Any], python: str | None, environment: dict[str, str]
+    ) -> None:
+        """Spawn the driver; ``python`` stands for the interpreter (the fork server's client), or
+        None."""
+        path = self._folder / f"{self.role}.sock"
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(str(path))
+        self._listener.listen(1)
+        config = self._folder / f"{self.role}.json"
+        config.write_text(json.dumps(settings | {"role": self.role, "socket": str(path)}))
+        with self._log_file.open("ab") as log:
+            self._process = subprocess.Popen(
+                [python or sys.executable, "-m", "genenv.role.driver", str(config)],
+                env=os.environ | environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def wait_until_ready(self, timeout_s: float, cancelled: Any) -> float:
+        """Seconds its start took.
+
+        Raises:
+            WorkerError: the driver ended or failed; the message carries the last lines of its log.
+            InterruptedError: ``cancelled`` was set first.
+        """
+        assert self._listener is not None
+        self._listener.settimeout(0.2)
+        deadline = time.monotonic() + timeout_s
+        while self._channel is None:
+            try:
+                connection, _ = self._listener.accept()
+                connection.setblocking(True)
+                self._channel = Channel(connection)
+            except TimeoutError:
+                self._refuse_dead_or_late(deadline, timeout_s, cancelled)
+        connection.settimeout(0.2)
+        while True:
+            try:
+                first = connection.recv(1, socket.MSG_PEEK)
+            except TimeoutError:
+                self._refuse_dead_or_late(deadline, timeout_s, cancelled)
+                continue
+            if not first:
+                raise self._died()
+            break
+        connection.setblocking(True)
+        return float(self._result()["seconds"])
+
+    def _refuse_dead_or_late(self, deadline: float, timeout_s: float, cancelled: Any) -> None:
+        if cancelled.is_set():
+            raise InterruptedError("stopped while the roles were starting")
+        assert self._process is not None
+        if self._process.poll() is not None:
+            raise self._died()
+        if time.monotonic() > deadline:
+            raise WorkerError(
+                f"the {self.role} role was not ready after {timeout_s:.0f} s",
+                code="role-late",
+                hint=f"see {self._log_file}",
+            )
+
+    def send(self, call: str, **args: Any) -> None:
+        """Send a command without waiting; collect its answer with ``collect``."""
+        if self._channel is None:
+            raise WorkerError(
+                f"the {self.role} role is not running",
+                code="role-not-running",
+                hint=f"see {self._log_file}",
+            )
+        try:
+            self._channel.send({"call": call, "args": args})
+        except ChannelClosed as error:
+            raise self._died() from error
+
+    def collect(self) -> Any:
+        """Wait for the answer of the last ``send``."""
+        return self._result()
+
+    def call(self, name: str, **args: Any) -> Any:
+        """Send a command and wait for its answer.
+
+        Raises:
+            WorkerError: the command failed in the role, or its process died.
+        """
+        self.send(name, **args)
+        return self.collect()
+
+    def _result(self) -> Any:
+        assert self._channel is not None
+        try:
+            message = self._channel.receive()
+        except ChannelClosed as error:
+            raise self._died() from error
+        if "error" in message:
+            failure = message["error"]
+            raise WorkerError(
+                f"the {self.role} role failed: {failure['type']}: {_last_line(failure['message'])}",
+                code="role-failed",
+                hint=f"see {self._log_file}",
+            )
+        return message["result"]
+
+    def _died(self) -> WorkerError:
+        assert self._process is not None
+        code: int | str
+        try:
+            code = self._process.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            code = "not known yet"
+        return WorkerError(
+            f"the {self.role} role's process ended (exit code {code}); "
+            f"its last words:\n{self._tail()}",
+            code="role-died",
+            hint=f"see {self._log_file}",
+        )
+
+    def _tail(self) -> str:
+        with contextlib.suppress(OSError):
+            lines = self._log_file.read_text(errors="replace").splitlines()
+            return "\n".join(f"  {line[:300]}" for line in lines[-_LOG_TAIL_LINES:])
+        return "  (no log)"
+
+    def stop(self) -> None:
+        """End the driver: politely, then by force."""
+        if self._channel is not None:
+            with contextlib.suppress(ChannelClosed):
+                self._channel.send({"call": "stop"})
+        if self._process is not None:
+            try:
+                self._process.wait(timeout=_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        for owned in (self._channel, self._listener):
+            if owned is not None:
+                owned.close()
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return lines[-1] if lines else "(no message)"

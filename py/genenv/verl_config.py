@@ -1,0 +1,214 @@
+"""veRL's Hydra configuration for each role: its own defaults, then the device's, the user's, and
+ours."""
+
+import difflib
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from genenv.device import CPU_OVERLAY, SINGLE_PROCESS_ROLLOUT, Device
+from genenv.errors import ConfigError
+
+Role = str  # "agent" | "environment"
+
+# Sub-trees that veRL passes on to other libraries: any key is allowed below them.
+_FREE_FORM = (
+    "actor_rollout_ref.model.override_config",
+    "actor_rollout_ref.rollout.engine_kwargs",
+    "actor_rollout_ref.actor.fsdp_config.wrap_policy",
+    "ray_kwargs",
+    "data.apply_chat_template_kwargs",
+)
+_CPU_MICRO_BATCH = 32
+_RWR_WEIGHT_CAP = 4.0
+
+
+def verl_defaults() -> DictConfig:
+    """veRL's ``ppo_trainer`` configuration, composed by Hydra from the installed package."""
+    from hydra import compose, initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(config_dir=str(_config_folder()), version_base=None):
+        return compose("ppo_trainer")
+
+
+def _config_folder() -> Path:
+    """Found without importing veRL, whose import costs seconds."""
+    import importlib.util
+
+    spec = importlib.util.find_spec("verl")
+    if spec is None or spec.origin is None:
+        raise ConfigError(
+            "veRL is not installed in this Python environment",
+            code="no-verl",
+            hint="run: npx genenv setup",
+        )
+    return Path(spec.origin).parent / "trainer" / "config"
+
+
+def role_config(
+    role: Role,
+    overlay: dict[str, Any],
+    *,
+    device: Device,
+    genenv: dict[str, Any],
+    added: list[str],
+    deleted: list[str],
+) -> DictConfig:
+    """The complete veRL configuration of a role.
+
+    Args:
+        role: ``agent`` or ``environment``.
+        overlay: the user's veRL keys as a tree, already merged for this role.
+        device: adds what the device needs below the user's keys.
+        genenv: the resolved ``genenv`` section.
+        added: dotted paths the user gave with Hydra's ``+`` (they may be new to veRL).
+        deleted: dotted paths the user removed with ``~``.
+
+    Raises:
+        ConfigError: a key that veRL does not know, with the nearest known one.
+    """
+    config = verl_defaults()
+    refuse_unknown_keys(config, overlay, added)
+    OmegaConf.set_struct(config, False)
+    if device == "cpu":
+        config = OmegaConf.merge(config, CPU_OVERLAY, SINGLE_PROCESS_ROLLOUT)
+    config = OmegaConf.merge(config, overlay)
+    for path in deleted:
+        _delete(config, path)
+    config = OmegaConf.merge(config, _role_overlay(role, genenv))
+    if role == "environment" and genenv["env_update"] == "none":
+        config.actor_rollout_ref.actor.use_kl_loss = False
+    if device == "cpu":
+        _fit_micro_batches(config, overlay)
+    config.transfer_queue.enable = True
+    OmegaConf.resolve(config)
+    return config
+
+
+def _role_overlay(role: Role, genenv: dict[str, Any]) -> dict[str, Any]:
+    """What the loop itself decides: how a role's trainer is driven, and the environment's
+    objective."""
+    tree: dict[str, Any] = {
+        "trainer": {
+            "v1": {"trainer_mode": "genenv_role", "genenv_role": {}},
+            "resume_mode": "disable",
+            "logger": ["console"],
+        },
+        "reward": {"num_workers": 0},
+        "actor_rollout_ref": {
+            "rollout": {
+                "calculate_log_probs": True,
+                "checkpoint_engine": {"custom_backend_module": "genenv.plugin.algorithms"},
+            },
+            "actor": {
+                "checkpoint": {"save_contents": ["model", "optimizer", "extra", "hf_model"]},
+            },
+        },
+    }
+    if role == "environment" and genenv["env_update"] == "rwr":
+        tree["algorithm"] = {
+            "adv_estimator": "genenv_rwr",
+            "genenv_lambda": float(genenv["lambda"]),
+            "genenv_weight_cap": _RWR_WEIGHT_CAP,
+        }
+        tree["actor_rollout_ref"]["actor"]["policy_loss"] = {"loss_mode": "genenv_rwr"}
+    return tree
+
+
+def _fit_micro_batches(config: DictConfig, overlay: dict[str, Any]) -> None:
+    """Rows of a mini-batch must divide by the micro-batch: take the largest divisor that fits."""
+    root = config.actor_rollout_ref
+    fitted = _largest_divisor(root.actor.ppo_mini_batch_size * root.rollout.n, _CPU_MICRO_BATCH)
+    for section, key in (
+        ("actor", "ppo_micro_batch_size_per_gpu"),
+        ("rollout", "log_prob_micro_batch_size_per_gpu"),
+        ("ref", "log_prob_micro_batch_size_per_gpu"),
+    ):
+        if key not in overlay.get("actor_rollout_ref", {}).get(section, {}):
+            root[section][key] = fitted
+
+
+def _largest_divisor(number: int, limit: int) -> int:
+    return max(d for d in range(1, min(number, limit) + 1) if number % d == 0)
+
+
+def refuse_unknown_keys(config: DictConfig, overlay: dict[str, Any], added: list[str]) -> None:
+    """Raise for the first key of ``overlay`` that veRL does not have and that was not added with
+    ``+``."""
+    known = set(_paths(OmegaConf.to_container(config, resolve=False)))
+    for path in _paths(overlay):
+        if path in known or path in added or any(path.startswith(f"{a}.") for a in added):
+            continue
+        if any(path == free or path.startswith(f"{free}.") for free in _FREE_FORM):
+            continue
+        if any(parent in known and _is_empty(config, parent) for parent in _parents(path)):
+            continue
+        near = difflib.get_close_matches(path, known, n=1, cutoff=0.0)
+        raise ConfigError(
+            f"veRL has no key `{path}`",
+            code="unknown-key",
+            hint=f"did you mean `{near[0]}`? To add a new key write `+{path}=...`",
+        )
+
+
+def _is_empty(config: DictConfig, path: str) -> bool:
+    value = OmegaConf.select(config, path)
+    return value is None or (isinstance(value, DictConfig) and len(value) == 0)
+
+
+def _parents(path: str) -> list[str]:
+    parts = path.split(".")
+    return [".".join(parts[:i]) for i in range(1, len(parts))]
+
+
+def _paths(tree: Any, prefix: str = "") -> list[str]:
+    """Every dotted path of a nested mapping, inner nodes too."""
+    out: list[str] = []
+    for key, value in tree.items():
+        path = f"{prefix}{key}"
+        out.append(path)
+        if isinstance(value, dict):
+            out.extend(_paths(value, f"{path}."))
+    return out
+
+
+def _delete(config: DictConfig, path: str) -> None:
+    parent, _, name = path.rpartition(".")
+    node = OmegaConf.select(config, parent) if parent else config
+    if node is None or name not in node:
+        raise ConfigError(
+            f"cannot remove `{path}` with ~: veRL's configuration has no such key",
+            code="unknown-key",
+            hint="check the path against veRL's ppo_trainer.yaml",
+        )
+    del node[name]
+
+
+def check_batch_arithmetic(role: Role, config: DictConfig) -> None:
+    """Refuse batch sizes that veRL cannot divide, before any process starts."""
+    actor = config.actor_rollout_ref.actor
+    rollout = config.actor_rollout_ref.rollout
+    rows = actor.ppo_mini_batch_size * rollout.n
+    workers = config.trainer.n_gpus_per_node * config.trainer.nnodes
+    prefix = "" if role == "agent" else "genenv.env."
+    if actor.ppo_mini_batch_size > config.data.train_batch_size:
+        raise ConfigError(
+            f"`{prefix}actor_rollout_ref.actor.ppo_mini_batch_size` ({actor.ppo_mini_batch_size}) "
+            f"is larger than `{prefix}data.train_batch_size` ({config.data.train_batch_size})",
+            code="batch-arithmetic",
+            hint="make the mini-batch at most the batch",
+        )
+    micro = actor.ppo_micro_batch_size_per_gpu
+    if actor.use_dynamic_bsz or micro is None or rows % (workers * micro) == 0:
+        return
+    fitting = _largest_divisor(rows // workers, micro)
+    raise ConfigError(
+        f"a mini-batch of {rows} rows (`{prefix}actor_rollout_ref.actor.ppo_mini_batch_size` "
+        f"x `rollout.n`) does not divide by `ppo_micro_batch_size_per_gpu` ({micro}) "
+        f"x {workers} worker(s)",
+        code="batch-arithmetic",
+        hint=f"use a micro-batch that divides {rows // workers}, for example {fitting}",
+    )
