@@ -1,0 +1,40 @@
+export {
+  ConfigError,
+  DataError,
+  formatError,
+  GenEnvError,
+  HookError,
+  PythonError,
+  WorkerError,
+} from "../bridge/errors.js";
+export {
+  type Abstain,
+  type Accept,
+  abstain,
+  accept,
+  type CurriculumHook,
+  type Decision,
+  type EnvironmentHook,
+  type Failed,
+  type FailureCode,
+  type Graded,
+  type Message,
+  type PromptInput,
+  type Reject,
+  type RewardHook,
+  type RewardInput,
+  type Role,
+  reject,
+  type Score,
+  type Seed,
+  type SelectInput,
+  score,
+  type TaskBase,
+  type TriedTask,
+} from "../bridge/hooks/types.js";
+export { type ConfigRequest, type ResolvedConfig, resolveConfig } from "./config/resolve.js";
+export type { ConfigInput, GenenvConfig, GenenvConfigInput } from "./config/schema.js";
+export { type DataFile, readDataFile } from "./data/read.js";
+export type { DataRow } from "./data/row.js";
+export { type Dataset, type DatasetRow, defineDataset, writeDataset } from "./data/write.js";
+export { defineCurriculum, defineEnvironment, defineReward } from "./define.js";
