@@ -13,6 +13,7 @@ export default defineConfig({
   },
   test: {
     include: ["test/**/*.test.ts"],
+    globalSetup: ["test/global-setup.ts"],
     testTimeout: 30_000,
     // Two cores: tests that start processes would otherwise fight for them.
     maxWorkers: 2,

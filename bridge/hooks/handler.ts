@@ -1,0 +1,99 @@
+/** Answers the hook plane's requests with whatever runs rows: a pool of workers, or this thread. */
+import { readTextBatch } from "../arrow-read.js";
+import { writeBatch } from "../arrow-write.js";
+import { HookError } from "../errors.js";
+import { JSON_COLUMNS, Kind, Op, RESULT_COLUMNS, RESULT_KINDS } from "../wire.js";
+import { whereOf } from "./columns.js";
+import { toWireJson } from "./json.js";
+import type { HookInfo } from "./load.js";
+import { hookName } from "./ops.js";
+import type { PoolReply, PoolRequest } from "./pool.js";
+import type { Handler, Reply } from "./server.js";
+import type { RewardResult } from "./types.js";
+
+export type RunRows = (request: PoolRequest, signal: AbortSignal) => Promise<PoolReply>;
+
+export function createHandler(info: HookInfo, hasAlgorithms: boolean, run: RunRows): Handler {
+  const missing = missingHooks(info, hasAlgorithms);
+  return async ({ op, id, attempt }, payload, signal) => {
+    if (op === Op.DESCRIBE) return jsonReply([{ json: toWireJson(info) }]);
+    const word = missing.get(op);
+    if (word !== undefined) {
+      throw new HookError(`this run has no ${word} hook`, {
+        code: "hook-absent",
+        hint: `set genenv.hooks.${word} in the configuration`,
+      });
+    }
+    const batch = readTextBatch(payload);
+    const where = whereOf(hookName(op, info), batch);
+    const reply = await run({ id, op, attempt, rows: batch.rows, payload, where }, signal);
+    return op === Op.SCORE ? scoreReply(reply) : jsonReply(jsonRows(reply, batch.rows));
+  };
+}
+
+function missingHooks(info: HookInfo, hasAlgorithms: boolean): Map<Op, string> {
+  const missing = new Map<Op, string>();
+  if (info.reward === null) missing.set(Op.SCORE, "reward");
+  if (info.environment === null)
+    missing.set(Op.PROMPTS, "environment").set(Op.PARSE, "environment");
+  if (info.curriculum === null) missing.set(Op.SELECT, "curriculum");
+  if (!hasAlgorithms) missing.set(Op.ALPHA, "algorithms");
+  return missing;
+}
+
+function scoreReply({ values, others }: PoolReply): Reply {
+  if (others.size === 0) {
+    const bytes = Buffer.from(values.buffer as ArrayBuffer, values.byteOffset, values.byteLength);
+    return { kind: Kind.REPLY_F64, payload: bytes };
+  }
+  const rows = Array.from(values, (value, row) => others.get(row) ?? value);
+  const results = rows.map((row) => (typeof row === "number" ? null : (row as RewardResult)));
+  const pick = <T>(get: (result: RewardResult) => T | null): (T | null)[] =>
+    results.map((result) => (result === null ? null : get(result)));
+  const [kind, value, success, metrics, code, reason] = RESULT_COLUMNS;
+  const payload = writeBatch([
+    {
+      name: kind,
+      type: "uint8",
+      values: results.map((r) => RESULT_KINDS.indexOf(r?.kind ?? "score")),
+    },
+    {
+      name: value,
+      type: "float64",
+      values: results.map((r, row) =>
+        r === null ? (values[row] as number) : r.kind === "score" ? r.value : null,
+      ),
+    },
+    { name: success, type: "bool", values: pick((r) => (r.kind === "score" ? r.success : null)) },
+    { name: metrics, type: "utf8", values: pick(metricsJson) },
+    { name: code, type: "utf8", values: pick((r) => (r.kind === "failed" ? r.code : null)) },
+    { name: reason, type: "utf8", values: pick((r) => (r.kind === "score" ? null : r.reason)) },
+  ]);
+  return { kind: Kind.REPLY, payload };
+}
+
+function metricsJson(result: RewardResult): string | null {
+  if (result.kind !== "score" || Object.keys(result.metrics).length === 0) return null;
+  return toWireJson(result.metrics);
+}
+
+type JsonRow = { json: string } | { code: string; reason: string };
+
+function jsonRows({ others }: PoolReply, rows: number): JsonRow[] {
+  return Array.from({ length: rows }, (_, row) => {
+    const result = others.get(row);
+    if (result?.kind === "json") return { json: result.json };
+    if (result?.kind === "failed") return { code: result.code, reason: result.reason };
+    return { code: "crashed", reason: `row ${row} has no result` };
+  });
+}
+
+function jsonReply(rows: JsonRow[]): Reply {
+  const [json, code, reason] = JSON_COLUMNS;
+  const payload = writeBatch([
+    { name: json, type: "utf8", values: rows.map((row) => ("json" in row ? row.json : null)) },
+    { name: code, type: "utf8", values: rows.map((row) => ("code" in row ? row.code : null)) },
+    { name: reason, type: "utf8", values: rows.map((row) => ("code" in row ? row.reason : null)) },
+  ]);
+  return { kind: Kind.REPLY, payload };
+}

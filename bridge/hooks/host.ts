@@ -1,0 +1,182 @@
+/** Starts the hook host and keeps it up: the hook plane's Node end, as the rest of the package sees it. */
+
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdirSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { HookError } from "../errors.js";
+import { compileHook } from "./bundle.js";
+import { createHandler } from "./handler.js";
+import { withDefaultLimits } from "./limits.js";
+import { asHook, describeHooks, type HookInfo, importHooks } from "./load.js";
+import { createLocalRunner } from "./local-runner.js";
+import type { ImportRef, Limits, ModuleSet } from "./messages.js";
+import type { AnswerReward, Hooks } from "./ops.js";
+import { type Listen, serveFrames } from "./server.js";
+import { superviseHost } from "./supervisor.js";
+import type { CurriculumHook, EnvironmentHook, HookKind, RewardHook } from "./types.js";
+
+/** Where a hook comes from: a file that runs isolated, or a value of this process. */
+export type ModuleRef =
+  | { kind: "file"; path: string; exportName: string }
+  | { kind: "value"; hook: unknown };
+
+export type HookModules = {
+  reward: ModuleRef | null;
+  environment: ModuleRef | null;
+  curriculum: ModuleRef | null;
+  /** A function (successRates, alpha, beta) => number | null: an environment answer's reward. */
+  algorithms: ModuleRef | null;
+};
+
+export type HookHostEvent =
+  | { type: "log"; message: string }
+  | { type: "warning"; code: string; message: string };
+
+export type HookHostOptions = {
+  modules: HookModules;
+  /** A folder of this run's own; made private to the user. */
+  dir: string;
+  /** Where the hooks' own output goes; null drops it. */
+  logFile: string | null;
+  limits?: Partial<Limits>;
+  /** Relative hook paths and packages resolve from here. */
+  projectDir: string;
+  /** Listen on TCP, with a token of its own, for trainers on other machines; by default a Unix socket in `dir`. */
+  tcp?: { host: string; port?: number };
+  onEvent?: (event: HookHostEvent) => void;
+};
+
+export type HookHost = {
+  address: string;
+  token: string | null;
+  /** The host process; this process where a hook is a value. */
+  readonly pid: number;
+  info: HookInfo;
+  close(): Promise<void>;
+};
+
+/** Linux allows 107 bytes of socket path. */
+const MAX_SOCKET_PATH = 100;
+
+export async function startHookHost(options: HookHostOptions): Promise<HookHost> {
+  const limits = withDefaultLimits(options.limits ?? {});
+  const dir = await privateDir(options.dir);
+  const listen: Listen = options.tcp
+    ? { host: options.tcp.host, port: options.tcp.port ?? 0 }
+    : { path: join(dir.path, "hooks.sock") };
+  const token = options.tcp ? randomBytes(32).toString("hex") : null;
+  const isolated = Object.values(options.modules).every(
+    (ref) => ref === null || ref.kind === "file",
+  );
+  const start = isolated ? startIsolated : startInProcess;
+  try {
+    const host = await start({ ...options, dir: dir.path, limits, listen, token });
+    return {
+      ...host,
+      token,
+      close: async () => {
+        await host.close();
+        await dir.remove();
+      },
+      get pid() {
+        return host.pid;
+      },
+    };
+  } catch (error) {
+    await dir.remove();
+    throw error;
+  }
+}
+
+type Started = Omit<HookHost, "token">;
+type StartOptions = Omit<HookHostOptions, "limits"> & {
+  limits: Limits;
+  listen: Listen;
+  token: string | null;
+};
+
+async function startIsolated(options: StartOptions): Promise<Started> {
+  const modules = await compileModules(options.modules, options.projectDir);
+  return superviseHost({ ...options, modules, onEvent: options.onEvent ?? (() => {}) });
+}
+
+async function startInProcess(options: StartOptions): Promise<Started> {
+  const { limits, listen, token, onEvent = () => {} } = options;
+  warnOnce(onEvent);
+  const hooks = await collectHooks(options.modules, options.projectDir);
+  const info = describeHooks(hooks);
+  const run = createLocalRunner(hooks, limits);
+  const log = (message: string): void => onEvent({ type: "log", message });
+  const handle = createHandler(info, hooks.algorithms !== null, run);
+  const server = await serveFrames({ listen, token, handle, log });
+  return { address: server.address, pid: process.pid, info, close: server.close };
+}
+
+let isWarned = false;
+
+function warnOnce(onEvent: (event: HookHostEvent) => void): void {
+  if (isWarned) return;
+  isWarned = true;
+  const message =
+    "a hook given as a function runs in this process: a deadline can't stop an endless loop in it; " +
+    "give it as a file (genenv.hooks.reward: ./reward.ts) to run it isolated";
+  onEvent({ type: "warning", code: "hook-in-process", message });
+}
+
+async function compileModules(modules: HookModules, projectDir: string): Promise<ModuleSet> {
+  const compile = async (ref: ModuleRef | null): Promise<ImportRef | null> =>
+    ref?.kind === "file" ? compileHook(ref, projectDir) : null;
+  const [reward, environment, curriculum, algorithms] = await Promise.all([
+    compile(modules.reward),
+    compile(modules.environment),
+    compile(modules.curriculum),
+    compile(modules.algorithms),
+  ]);
+  return {
+    reward: reward ?? null,
+    environment: environment ?? null,
+    curriculum: curriculum ?? null,
+    algorithms: algorithms ?? null,
+  };
+}
+
+/** All hooks in this process: values as they are, files imported. */
+async function collectHooks(modules: HookModules, projectDir: string): Promise<Hooks> {
+  const fromFiles = await importHooks(await compileModules(modules, projectDir));
+  const value = (kind: HookKind): unknown => {
+    const ref = modules[kind];
+    return ref?.kind === "value" ? asHook(ref.hook, kind, `the value given as ${kind}`) : null;
+  };
+  const algorithms = modules.algorithms;
+  return {
+    reward: (value("reward") as RewardHook | null) ?? fromFiles.reward,
+    environment: (value("environment") as EnvironmentHook | null) ?? fromFiles.environment,
+    curriculum: (value("curriculum") as CurriculumHook | null) ?? fromFiles.curriculum,
+    algorithms:
+      algorithms?.kind === "value" ? (algorithms.hook as AnswerReward) : fromFiles.algorithms,
+  };
+}
+
+/** The run's folder for the socket, or a temporary one where its path is too long for a socket. */
+async function privateDir(path: string): Promise<{ path: string; remove: () => Promise<void> }> {
+  if (Buffer.byteLength(path) + "/hooks.sock".length > MAX_SOCKET_PATH) {
+    const short = await mkdtemp(join(tmpdir(), "genenv-"));
+    return { path: short, remove: () => rm(short, { recursive: true, force: true }) };
+  }
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    chmodSync(path, 0o700);
+  } catch (error) {
+    throw new HookError(
+      `the hook host's folder ${path} can't be made private: ${(error as Error).message}`,
+      {
+        code: "hook-host",
+        hint: "give a folder on a file system of this machine that you own",
+        cause: error,
+      },
+    );
+  }
+  return { path, remove: () => rm(join(path, "hooks.sock"), { force: true }) };
+}

@@ -1,0 +1,145 @@
+/** Serves the hook plane's frames on a socket. Knows connections and requests, not what runs them. */
+import { timingSafeEqual } from "node:crypto";
+import { chmodSync, rmSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import { GenEnvError } from "../errors.js";
+import { type Frame, FrameReader } from "../frame-reader.js";
+import {
+  badFrame,
+  encodeHeader,
+  type Header,
+  Kind,
+  MAX_HELLO_BYTES,
+  MAX_PAYLOAD_BYTES,
+  Op,
+} from "../wire.js";
+
+export type Reply = { kind: Kind; payload: Uint8Array };
+export type Handler = (
+  header: Header,
+  payload: SharedArrayBuffer,
+  signal: AbortSignal,
+) => Promise<Reply>;
+
+/** A path, or a host and port (0 picks one). */
+export type Listen = { path: string } | { host: string; port: number };
+
+export type FrameServer = { address: string; close(): Promise<void> };
+
+/** `token` null trusts whoever can open the socket: right for a Unix socket in a private folder only. */
+export async function serveFrames(options: {
+  listen: Listen;
+  token: string | null;
+  handle: Handler;
+  log: (line: string) => void;
+}): Promise<FrameServer> {
+  const { listen } = options;
+  const sockets = new Set<Socket>();
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    serveConnection(socket, options);
+  });
+  if ("path" in listen) rmSync(listen.path, { force: true });
+  await listening(server, listen);
+  if ("path" in listen) chmodSync(listen.path, 0o600);
+  return {
+    address: addressOf(server, listen),
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+function listening(server: Server, listen: Listen): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(listen, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+function addressOf(server: Server, listen: Listen): string {
+  if ("path" in listen) return `unix:${listen.path}`;
+  const bound = server.address();
+  const port = typeof bound === "object" && bound !== null ? bound.port : listen.port;
+  return `tcp:${listen.host}:${port}`;
+}
+
+function serveConnection(
+  socket: Socket,
+  options: { token: string | null; handle: Handler; log: (line: string) => void },
+): void {
+  const { token, handle, log } = options;
+  const peer = socket.remoteAddress ?? "local";
+  const requests = new AbortController();
+  let isTrusted = token === null;
+  const reader = new FrameReader(isTrusted ? MAX_PAYLOAD_BYTES : MAX_HELLO_BYTES);
+
+  const drop = (error: unknown): void => {
+    log(`closed a connection from ${peer}: ${(error as Error).message}`);
+    socket.destroy();
+  };
+  const send = ({ op, id }: Header, { kind, payload }: Reply): void => {
+    if (socket.destroyed) return;
+    socket.cork();
+    socket.write(encodeHeader({ op, kind, attempt: 0, id, length: payload.byteLength }));
+    socket.write(payload);
+    socket.uncork();
+  };
+  const onFrame = ({ header, payload }: Frame): void => {
+    if (header.kind !== Kind.REQUEST) throw badFrame(`is of kind ${header.kind}, not a request`);
+    if (header.op === Op.HELLO) {
+      if (token !== null && !isSameToken(token, payload)) throw badFrame("brings a wrong token");
+      isTrusted = true;
+      reader.maxPayloadBytes = MAX_PAYLOAD_BYTES;
+      send(header, { kind: Kind.REPLY, payload: new Uint8Array(0) });
+      return;
+    }
+    if (!isTrusted) throw badFrame("comes before the token");
+    handle(header, payload, requests.signal).then(
+      (reply) => send(header, reply),
+      (error: unknown) => {
+        if (isCode(error, "cancelled")) return;
+        if (isCode(error, "bad-frame")) drop(error);
+        else send(header, errorReply(error));
+      },
+    );
+  };
+  socket.on("data", (chunk: Buffer) => {
+    if (socket.destroyed) return;
+    try {
+      reader.push(chunk, onFrame);
+    } catch (error) {
+      drop(error);
+    }
+  });
+  socket.on("end", () => {
+    if (!reader.isBetweenFrames) drop(badFrame("is cut short by the end of the connection"));
+  });
+  socket.on("error", (error) => log(`lost a connection from ${peer}: ${error.message}`));
+  socket.on("close", () => requests.abort());
+}
+
+function isSameToken(token: string, payload: SharedArrayBuffer): boolean {
+  // Equal lengths for the constant-time compare, whatever was sent.
+  const expected = Buffer.alloc(MAX_HELLO_BYTES);
+  const given = Buffer.alloc(MAX_HELLO_BYTES);
+  expected.write(token, "utf8");
+  given.set(new Uint8Array(payload).subarray(0, MAX_HELLO_BYTES));
+  const isSameLength = payload.byteLength === Buffer.byteLength(token, "utf8");
+  return timingSafeEqual(expected, given) && isSameLength;
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof GenEnvError && error.code === code;
+}
+
+function errorReply(error: unknown): Reply {
+  const { code, hint } = error instanceof GenEnvError ? error : { code: "host-error", hint: null };
+  const body = { code, message: (error as Error).message, hint };
+  return { kind: Kind.ERROR, payload: Buffer.from(JSON.stringify(body), "utf8") };
+}

@@ -1,0 +1,78 @@
+/** The memory that the pool and its workers share, so that a killed worker's finished work is not lost. */
+
+/** A worker's own cells. */
+export const Cell = {
+  /** Counts up whenever user code is entered or the event loop turns. */
+  HEARTBEAT: 0,
+  /** The row whose code runs, -1 when none. */
+  ROW: 1,
+  /** The block that row belongs to. */
+  BLOCK: 2,
+} as const;
+const CELLS = 4;
+
+export function createCells(): SharedArrayBuffer {
+  return new SharedArrayBuffer(4 * CELLS);
+}
+
+/** What has become of a row. */
+export const RowState = { WAITING: 0, RUNNING: 1, PLAIN: 2, OTHER: 3 } as const;
+
+/** One request's results: a row's state, its plain score and the time (monotonicMs) it was started. */
+export type RequestMemory = {
+  buffer: SharedArrayBuffer;
+  cancelled: Int32Array;
+  values: Float64Array;
+  starts: Float64Array;
+  states: Uint8Array;
+};
+
+export function createRequestMemory(rows: number): RequestMemory {
+  return openRequestMemory(new SharedArrayBuffer(8 + 17 * rows), rows);
+}
+
+export function openRequestMemory(buffer: SharedArrayBuffer, rows: number): RequestMemory {
+  return {
+    buffer,
+    cancelled: new Int32Array(buffer, 0, 1),
+    values: new Float64Array(buffer, 8, rows),
+    starts: new Float64Array(buffer, 8 + 8 * rows, rows),
+    states: new Uint8Array(buffer, 8 + 16 * rows, rows),
+  };
+}
+
+/** Milliseconds on the clock that all threads of a process share. */
+export function monotonicMs(): number {
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds * 1e3 + nanoseconds / 1e6;
+}
+
+const HEAD_BYTES = 8;
+
+/** JSON entries appended by a worker, readable by the pool at any moment, also after the worker's death. */
+export type Arena = { buffer: SharedArrayBuffer; used: Int32Array };
+
+export function createArena(bytes: number): Arena {
+  return openArena(new SharedArrayBuffer(HEAD_BYTES + bytes));
+}
+
+export function openArena(buffer: SharedArrayBuffer): Arena {
+  return { buffer, used: new Int32Array(buffer, 0, 1) };
+}
+
+/** Appends an entry; false when it doesn't fit. */
+export function appendToArena(arena: Arena, entry: Buffer): boolean {
+  const at = HEAD_BYTES + Atomics.load(arena.used, 0);
+  if (at + entry.length > arena.buffer.byteLength) return false;
+  Buffer.from(arena.buffer).set(entry, at);
+  Atomics.store(arena.used, 0, at + entry.length - HEAD_BYTES);
+  return true;
+}
+
+/** The entries so far, in order. Each was appended as JSON followed by a comma. */
+export function readArena(arena: Arena): unknown[] {
+  const used = Atomics.load(arena.used, 0);
+  if (used === 0) return [];
+  const text = Buffer.from(arena.buffer).toString("utf8", HEAD_BYTES, HEAD_BYTES + used - 1);
+  return JSON.parse(`[${text}]`) as unknown[];
+}
