@@ -55,6 +55,8 @@ type Job = {
   openRows: number;
   dueMs: number;
   isClosed: boolean;
+  /** Stops listening for the end of the request's connection. */
+  forget: () => void;
   resolve: (reply: PoolReply) => void;
   reject: (error: Error) => void;
 };
@@ -134,6 +136,7 @@ export class Pool {
         openRows: request.rows,
         dueMs: monotonicMs() + this.#options.limits.batchTimeoutMs,
         isClosed: false,
+        forget: () => {},
         resolve,
         reject,
       };
@@ -142,7 +145,9 @@ export class Pool {
         return;
       }
       this.#jobs.add(job);
-      signal.addEventListener("abort", () => this.#cancel(job), { once: true });
+      const cancel = (): void => this.#cancel(job);
+      signal.addEventListener("abort", cancel, { once: true });
+      job.forget = () => signal.removeEventListener("abort", cancel);
       for (const row of this.#options.accused.get(request.id) ?? []) {
         if (row < request.rows)
           this.#convict(job, row, crashed(request.where(row), "took the hook host down"));
@@ -285,6 +290,7 @@ export class Pool {
 
   #close(job: Job): void {
     job.isClosed = true;
+    job.forget();
     job.memory.cancelled[0] = 1;
     this.#jobs.delete(job);
     if (this.#jobs.size === 0 && this.#ticker !== null) {

@@ -1,5 +1,6 @@
 /** Serves the hook plane's frames on a socket. Knows connections and requests, not what runs them. */
 import { timingSafeEqual } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import { chmodSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { GenEnvError } from "../errors.js";
@@ -76,6 +77,8 @@ function serveConnection(
   const { token, handle, log } = options;
   const peer = socket.remoteAddress ?? "local";
   const requests = new AbortController();
+  // A listener a request under way, and a client may have many.
+  setMaxListeners(0, requests.signal);
   let isTrusted = token === null;
   const reader = new FrameReader(isTrusted ? MAX_PAYLOAD_BYTES : MAX_HELLO_BYTES);
 

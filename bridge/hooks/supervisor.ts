@@ -50,10 +50,14 @@ export async function superviseHost(options: SuperviseOptions): Promise<Supervis
     const child = forkHost(options);
     const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
     current = { child, ended };
+    const { modules, limits, token, logFile } = options;
     const start: HostStart = {
       type: "start",
-      ...options,
+      modules,
+      limits,
       listen,
+      token,
+      logFile,
       journalDir,
       asyncOps,
       workerFile: ownFile("worker.js"),

@@ -1,11 +1,12 @@
-"""The contract of the hook plane: frames between the training loop (Python) and the hook host (Node).
+"""The contract of the hook plane: frames between the training loop and the hook host (Node).
 
 `bridge/wire.ts` is the other half: same names, same order; both read test/fixtures/wire.
 
 A frame is a 20-byte little-endian header and a payload:
   u32 magic "GNVH" | u8 version | u8 op | u8 kind | u8 attempt | u64 id | u32 payload length
-Request payloads are one Arrow IPC stream of one batch whose columns are all utf8 (hello: the token's
-bytes; describe: empty). Replies are Arrow too, except REPLY_F64 (a raw float64 a row) and ERROR (JSON).
+Request payloads are one Arrow IPC stream of one batch whose columns are all utf8 (hello: the
+token's bytes; describe: empty). Replies are Arrow too, except REPLY_F64 (a raw float64 a row) and
+ERROR (JSON).
 Text: what UTF-8 can't hold (a lone surrogate) is sent as U+FFFD, by both sides.
 """
 
@@ -49,7 +50,7 @@ class Kind(IntEnum):
 
 
 class Column:
-    """Column names. PARAMS holds JSON in row 0 and null elsewhere; the others have a value in every row."""
+    """Column names. PARAMS holds JSON in row 0 and null elsewhere; the others have every row."""
 
     PARAMS = "params"
     RESPONSE = "response"

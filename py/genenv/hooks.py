@@ -1,0 +1,527 @@
+"""The loop's client of the hook plane: rewards, prompts, parsing, curricula in TypeScript.
+
+`bridge/hooks/` is the other end, `wire.py` the contract. PyArrow and the standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import pyarrow as pa
+
+from genenv import wire
+from genenv.errors import HookError
+from genenv.wire import Column, Header, Kind, Op
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import TracebackType
+
+CHUNK_ROWS = 1024
+"""Rows a frame: the host scores one while the next is encoded."""
+CHUNK_TEXT = 32 << 20
+"""Characters of response a frame, far below the frame's own bound."""
+MAX_ATTEMPTS = 8
+"""How often a request is sent before its host is given up."""
+RECONNECT_S = 15.0
+"""How long a host may stay away: it is started again in about half a second."""
+_SOCKET_BUFFER = 4 << 20
+_NO_METRICS: dict[str, float] = {}
+
+
+class Message(TypedDict):
+    role: str
+    content: str
+
+
+class Seed(TypedDict):
+    """A task shown to the environment model; `task` has prompt, groundTruth and other fields."""
+
+    id: str
+    task: dict[str, Any]
+    successRate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class HookInfo:
+    reward: str | None
+    uses: tuple[str, ...]
+    environment: str | None
+    curriculum: str | None
+    has_agent_prompt: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreResult:
+    """One response's result, made by the reward hook (or by its host, where kind is "failed").
+
+    kind "score" has a finite value, and success where the hook said so; "abstain" has a reason;
+    "failed" has a reason and a code of wire.FAILURE_CODES.
+    """
+
+    kind: str
+    value: float | None = None
+    success: bool | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    code: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A task the parse hook accepted, and the messages the agent gets for it."""
+
+    task: dict[str, Any]
+    messages: list[Message]
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a task joins the pool, with its sampling weight (finite, not negative)."""
+
+    id: str
+    keep: bool
+    weight: float
+    reason: str
+
+
+@dataclass(slots=True)
+class _Request:
+    id: int
+    op: Op
+    payload: pa.Buffer | bytes
+    attempt: int = 0
+    reply: tuple[Kind, memoryview] | None = None
+
+
+class HookClient:
+    """A connection to the hook host. One call at a time; safe to share between threads.
+
+    When the host dies the client connects again and re-sends what has no reply yet, under the same
+    ids: an id's first reply counts and any other is dropped, so no sample's score is taken twice.
+    """
+
+    def __init__(self, address: str, token: str | None = None, timeout_s: float = 900.0) -> None:
+        """`address` is "unix:/path" or "tcp:host:port"; `timeout_s` bounds a whole call."""
+        self.failures: dict[str, int] = {}
+        """Failed rows so far by "op: code", of every op but scoring (whose results say it)."""
+        self._address = address
+        self._token = token
+        self._timeout_s = timeout_s
+        self._socket: socket.socket | None = None
+        self._lock = threading.Lock()
+        # Ids are unique among clients: the host keeps no state, but its crash journal goes by id.
+        self._next_id = int.from_bytes(os.urandom(4), "little") << 32
+        self._info: HookInfo | None = None
+
+    def __enter__(self) -> HookClient:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with self._lock:
+            self._drop()
+
+    def describe(self) -> HookInfo:
+        if self._info is None:
+            row = self._json_rows(Op.DESCRIBE, b"")[0]
+            info = json.loads(row["json"])
+            self._info = HookInfo(
+                reward=info["reward"],
+                uses=tuple(info["uses"]),
+                environment=info["environment"],
+                curriculum=info["curriculum"],
+                has_agent_prompt=info["hasAgentPrompt"],
+            )
+        return self._info
+
+    def score(
+        self,
+        responses: Sequence[str],
+        ground_truths: Sequence[Any],
+        task_ids: Sequence[str],
+        *,
+        messages: Sequence[list[Message]] | None = None,
+        data_sources: Sequence[str | None] | None = None,
+        extras: Sequence[Mapping[str, Any]] | None = None,
+    ) -> list[ScoreResult]:
+        """A result for each response, in order. Only the columns the reward `uses` are sent.
+
+        Raises HookError where the columns' lengths differ, a column the reward uses is missing, a
+        ground truth can't be JSON, or the host stays away; a hook's own failure is a result.
+        """
+        count = len(responses)
+        columns: dict[str, Sequence[Any]] = {
+            Column.RESPONSE: responses,
+            Column.TASK_ID: task_ids,
+            Column.GROUND_TRUTH: ground_truths,
+        }
+        given = {
+            "messages": (Column.MESSAGES, messages),
+            "dataSource": (Column.DATA_SOURCE, data_sources),
+            "extra": (Column.EXTRA, extras),
+        }
+        for use in self.describe().uses:
+            name, values = given[use]
+            if values is None:
+                raise HookError(
+                    f'the reward uses "{use}", and this batch has none', code="missing-column"
+                )
+            columns[name] = values
+        for name, values in columns.items():
+            if len(values) != count:
+                raise HookError(
+                    f"{len(values)} values of {name} for {count} responses", code="batch-shape"
+                )
+        if count == 0:
+            return []
+        chunks = list(_chunks(responses))
+        payloads = (_score_payload(columns, start, stop) for start, stop in chunks)
+        results: list[ScoreResult] = []
+        for (start, stop), (kind, body) in zip(chunks, self._call(Op.SCORE, payloads), strict=True):
+            results.extend(_score_results(kind, body, stop - start))
+        return results
+
+    def environment_prompts(
+        self, seeds: Sequence[Sequence[Seed]], epoch: int, target_success: float, random_seed: int
+    ) -> list[list[Message]]:
+        """The messages for each environment prompt. A hook that fails raises HookError."""
+        if not seeds:
+            return []
+        params = {"epoch": epoch, "targetSuccess": target_success, "randomSeed": random_seed}
+        rows = self._json_rows(
+            Op.PROMPTS, _batch(params, {Column.SEEDS: [_dump(row, "seeds") for row in seeds]})
+        )
+        return [json.loads(self._json_of(Op.PROMPTS, row)) for row in rows]
+
+    def parse(
+        self, answers: Sequence[str], seeds: Sequence[Sequence[Seed]]
+    ) -> list[list[Accepted | Rejected]]:
+        """The tasks in each answer, never an empty list. A hook that fails rejects the answer."""
+        if len(answers) != len(seeds):
+            raise HookError(
+                f"{len(answers)} answers and {len(seeds)} seed lists", code="batch-shape"
+            )
+        if not answers:
+            return []
+        columns = {
+            Column.ANSWER: answers,
+            Column.SEEDS: [_dump(row, "seeds") for row in seeds],
+        }
+        rows = self._json_rows(Op.PARSE, _batch({}, columns))
+        return [self._parsed(row) for row in rows]
+
+    def select(
+        self,
+        tasks: Sequence[Mapping[str, Any]],
+        target_success: float,
+        filtering_k: float,
+        filtering_mode: str,
+        epoch: int,
+    ) -> list[Decision]:
+        """The curriculum's decision about each task; HookError where one is missing or wrong."""
+        params = {
+            "targetSuccess": target_success,
+            "filteringK": filtering_k,
+            "filteringMode": filtering_mode,
+            "epoch": epoch,
+        }
+        rows = self._json_rows(
+            Op.SELECT, _batch(params, {Column.TASKS: [_dump(list(tasks), "tasks")]})
+        )
+        entries = json.loads(self._json_of(Op.SELECT, rows[0]))
+        return [
+            Decision(entry["id"], entry["keep"], float(entry["weight"]), entry["reason"])
+            for entry in entries
+        ]
+
+    def alpha_rewards(
+        self, success_rates: Sequence[Sequence[float | None]], alpha: float, beta: float
+    ) -> list[float | None]:
+        """Each environment answer's reward from its tasks' success rates; None leaves it out."""
+        if not success_rates:
+            return []
+        rates = [_dump(list(row), "success_rates") for row in success_rates]
+        params = {"alpha": alpha, "beta": beta}
+        rows = self._json_rows(Op.ALPHA, _batch(params, {Column.SUCCESS_RATES: rates}))
+        rewards = [json.loads(self._json_of(Op.ALPHA, row)) for row in rows]
+        return [None if reward is None else float(reward) for reward in rewards]
+
+    # --- replies ------------------------------------------------------------------------------
+
+    def _json_rows(self, op: Op, payload: pa.Buffer | bytes) -> list[dict[str, str | None]]:
+        ((kind, body),) = self._call(op, iter([payload]))
+        if kind is not Kind.REPLY:
+            raise wire.bad_frame(f"of op {op.name} has the reply kind {kind.name}")
+        return wire.decode_batch(body, wire.JSON_SCHEMA).to_pylist()
+
+    def _json_of(self, op: Op, row: Mapping[str, str | None]) -> str:
+        text = row["json"]
+        if text is None:
+            self._count_failure(op, row)
+            raise HookError(str(row["reason"]), code=f"hook-{row['code']}")
+        return text
+
+    def _parsed(self, row: Mapping[str, str | None]) -> list[Accepted | Rejected]:
+        text = row["json"]
+        if text is None:
+            self._count_failure(Op.PARSE, row)
+            return [Rejected(f"failed: {row['code']}: {row['reason']}")]
+        return [
+            Accepted(entry["task"], entry["messages"])
+            if entry["kind"] == "accepted"
+            else Rejected(entry["reason"])
+            for entry in json.loads(text)
+        ]
+
+    def _count_failure(self, op: Op, row: Mapping[str, str | None]) -> None:
+        key = f"{op.name.lower()}: {row['code']}"
+        self.failures[key] = self.failures.get(key, 0) + 1
+
+    # --- the connection -----------------------------------------------------------------------
+
+    def _call(self, op: Op, payloads: Iterator[pa.Buffer | bytes]) -> list[tuple[Kind, memoryview]]:
+        """Sends every payload, reads every reply, whatever happens to the host meanwhile."""
+        deadline = time.monotonic() + self._timeout_s
+        requests: list[_Request] = []
+        with self._lock:
+            while True:
+                try:
+                    self._exchange(op, payloads, requests, deadline)
+                except (ConnectionError, EOFError, BrokenPipeError, OSError) as error:
+                    self._drop()
+                    self._next_attempt(op, requests, error, deadline)
+                    continue
+                except BaseException:
+                    # Replies still on their way must not be read by the next call.
+                    self._drop()
+                    raise
+                return [request.reply for request in requests if request.reply is not None]
+
+    def _exchange(
+        self,
+        op: Op,
+        payloads: Iterator[pa.Buffer | bytes],
+        requests: list[_Request],
+        deadline: float,
+    ) -> None:
+        connection = self._connect(deadline)
+        waiting = {request.id: request for request in requests if request.reply is None}
+        for request in waiting.values():
+            self._send(connection, request)
+        for payload in payloads:
+            request = _Request(self._take_id(), op, payload)
+            requests.append(request)
+            waiting[request.id] = request
+            self._send(connection, request)
+        while waiting:
+            connection.settimeout(max(0.001, deadline - time.monotonic()))
+            header, body = _receive(connection)
+            request = waiting.get(header.id)
+            if request is None:
+                continue
+            if header.op != op:
+                raise wire.bad_frame(f"answers op {op.name} with {header.op.name}")
+            if header.kind is Kind.ERROR:
+                raise _host_error(body)
+            request.reply = (header.kind, body)
+            del waiting[header.id]
+
+    def _next_attempt(
+        self, op: Op, requests: list[_Request], error: Exception, deadline: float
+    ) -> None:
+        open_requests = [request for request in requests if request.reply is None]
+        for request in open_requests:
+            request.attempt += 1
+        attempts = max((request.attempt for request in open_requests), default=0)
+        if time.monotonic() >= deadline:
+            raise HookError(
+                f"the hook host at {self._address} gave no answer to {op.name.lower()} "
+                f"in {self._timeout_s:g} s",
+                code="hook-host-timeout",
+                hint="look into logs/hooks.log for what the hooks were doing",
+            ) from error
+        if attempts >= MAX_ATTEMPTS:
+            raise HookError(
+                f"the hook host at {self._address} was lost {attempts} times in one call ({error})",
+                code="hook-host-died",
+                hint="look into logs/hooks.log for why it died",
+            ) from error
+
+    def _connect(self, deadline: float) -> socket.socket:
+        if self._socket is None:
+            until = min(deadline, time.monotonic() + RECONNECT_S)
+            while True:
+                try:
+                    self._socket = self._open()
+                    break
+                except (OSError, EOFError) as error:
+                    if time.monotonic() >= until:
+                        raise HookError(
+                            f"no hook host answers at {self._address} ({error})",
+                            code="hook-host-unreachable",
+                            hint="is the genenv process that started this run still there?",
+                        ) from error
+                    time.sleep(0.02)
+        return self._socket
+
+    def _open(self) -> socket.socket:
+        kind, _, rest = self._address.partition(":")
+        if kind == "unix":
+            connection = socket.socket(socket.AF_UNIX)
+            target: Any = rest
+        elif kind == "tcp":
+            host, _, port = rest.rpartition(":")
+            connection = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            target = (host.strip("[]"), int(port))
+        else:
+            raise HookError(
+                f'the hook address "{self._address}" is neither unix:PATH nor tcp:HOST:PORT',
+                code="hook-address",
+            )
+        try:
+            connection.settimeout(RECONNECT_S)
+            connection.connect(target)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BUFFER)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BUFFER)
+            hello = _Request(self._take_id(), Op.HELLO, (self._token or "").encode())
+            self._send(connection, hello)
+            _receive(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _send(self, connection: socket.socket, request: _Request) -> None:
+        size = len(request.payload)
+        if size > wire.MAX_PAYLOAD_BYTES:
+            raise HookError(
+                f"a request of {size} bytes is over the limit of {wire.MAX_PAYLOAD_BYTES}",
+                code="frame-size",
+                hint="shorten the responses or the columns that the hook uses",
+            )
+        header = Header(request.op, Kind.REQUEST, min(request.attempt, 255), request.id, size)
+        connection.sendall(wire.encode_header(header))
+        connection.sendall(memoryview(request.payload))
+
+    def _take_id(self) -> int:
+        self._next_id += 1
+        return self._next_id
+
+    def _drop(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+def _chunks(responses: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Ranges of rows that make a frame each."""
+    start, text = 0, 0
+    for row, response in enumerate(responses):
+        if row > start and (row - start >= CHUNK_ROWS or text + len(response) > CHUNK_TEXT):
+            yield start, row
+            start, text = row, 0
+        text += len(response)
+    yield start, len(responses)
+
+
+def _score_payload(columns: Mapping[str, Sequence[Any]], start: int, stop: int) -> pa.Buffer:
+    part = {name: values[start:stop] for name, values in columns.items()}
+    truths = part.pop(Column.GROUND_TRUTH)
+    if all(type(truth) is str for truth in truths):
+        part[Column.GROUND_TRUTH_TEXT] = truths
+    else:
+        part[Column.GROUND_TRUTH] = [
+            _dump(truth, f"ground_truths[{start + row}]") for row, truth in enumerate(truths)
+        ]
+    for name in (Column.MESSAGES, Column.EXTRA):
+        if name in part:
+            part[name] = [
+                _dump(value, f"{name}[{start + row}]") for row, value in enumerate(part[name])
+            ]
+    return _batch({"firstRow": start} if start else {}, part)
+
+
+def _batch(params: Mapping[str, Any], columns: dict[str, Sequence[str | None]]) -> pa.Buffer:
+    if params:
+        rows = len(next(iter(columns.values())))
+        columns = {**columns, Column.PARAMS: [_dump(params, "params")] + [None] * (rows - 1)}
+    return wire.encode_batch(columns)
+
+
+def _dump(value: Any, what: str) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise HookError(
+            f"{what} can't be sent to the hooks: {error} (in {str(value)[:120]})",
+            code="not-json",
+            hint="use text, finite numbers, booleans, None, lists and dicts",
+        ) from error
+
+
+def _score_results(kind: Kind, body: memoryview, rows: int) -> list[ScoreResult]:
+    if kind is Kind.REPLY_F64:
+        values = body.cast("d").tolist() if len(body) == 8 * rows else None
+        if values is None:
+            raise wire.bad_frame(f"has {len(body)} bytes of scores for {rows} rows")
+        return [ScoreResult("score", value, None, _NO_METRICS) for value in values]
+    batch = wire.decode_batch(body, wire.RESULT_SCHEMA)
+    if batch.num_rows != rows:
+        raise wire.bad_frame(f"has {batch.num_rows} results for {rows} rows")
+    lists = [batch.column(name).to_pylist() for name in wire.RESULT_COLUMNS]
+    return [
+        ScoreResult(
+            wire.RESULT_KINDS[kind_index],
+            value,
+            success,
+            _NO_METRICS if metrics is None else json.loads(metrics),
+            code,
+            reason,
+        )
+        for kind_index, value, success, metrics, code, reason in zip(*lists, strict=True)
+    ]
+
+
+def _host_error(body: memoryview) -> HookError:
+    try:
+        error = json.loads(bytes(body))
+        return HookError(str(error["message"]), code=str(error["code"]), hint=error["hint"])
+    except (ValueError, KeyError, TypeError) as broken:
+        raise wire.bad_frame(f"holds a broken error ({broken})") from broken
+
+
+def _receive(connection: socket.socket) -> tuple[Header, memoryview]:
+    head = _read(connection, wire.HEADER_BYTES)
+    header = wire.decode_header(head, wire.MAX_PAYLOAD_BYTES)
+    return header, _read(connection, header.length)
+
+
+def _read(connection: socket.socket, size: int) -> memoryview:
+    buffer = memoryview(bytearray(size))
+    at = 0
+    while at < size:
+        got = connection.recv_into(buffer[at:])
+        if got == 0:
+            raise EOFError("the hook host closed the connection")
+        at += got
+    return buffer
