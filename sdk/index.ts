@@ -38,3 +38,6 @@ export { type DataFile, readDataFile } from "./data/read.js";
 export type { DataRow } from "./data/row.js";
 export { type Dataset, type DatasetRow, defineDataset, writeDataset } from "./data/write.js";
 export { defineCurriculum, defineEnvironment, defineReward } from "./define.js";
+export type { RunEvent, RunPhase, RunResult } from "./run/events.js";
+export type { GivenHooks } from "./run/hook-modules.js";
+export { type Run, type TrainOptions, train } from "./run.js";

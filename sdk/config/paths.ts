@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
+import { isHubId } from "../../bridge/python/models.js";
 import type { Assignment } from "./assignment.js";
 import { isTree } from "./tree.js";
 import { pathKeys } from "./verl-rules.js";
@@ -19,13 +20,11 @@ export function toAbsolute(path: string, baseDir: string): string {
   return resolve(baseDir, path.replace(/^~(?=\/|$)/, homedir()));
 }
 
-const hubId = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*$/;
-
-/** A model as written, made absolute unless it is `builtin:NAME`, `agent` or a hub id (`owner/name`, no such folder). */
+/** A model as written, made absolute unless it is `builtin:NAME`, `agent` or a hub id that is no folder here. */
 export function toModelPath(model: string, baseDir: string): string {
   if (model === "agent" || model.startsWith("builtin:")) return model;
   const path = toAbsolute(model, baseDir);
-  return hubId.test(model) && !existsSync(path) ? model : path;
+  return isHubId(model) && !existsSync(path) ? model : path;
 }
 
 /** A hook's file made absolute, with its `#export` kept; `builtin:NAME` stays. */

@@ -19,19 +19,12 @@ export function alphaReward(successRate: number, { alpha, beta }: AlphaRewardOpt
  */
 export function answerReward(
   successRates: readonly (number | null)[],
-  options: AlphaRewardOptions,
+  alpha: number,
+  beta: number,
 ): number | null {
   if (successRates.length === 0) return 0;
   const scored = successRates.filter((rate) => rate !== null);
   if (scored.length === 0) return null;
-  const rewards = scored.map((rate) => alphaReward(rate, options));
+  const rewards = scored.map((rate) => alphaReward(rate, { alpha, beta }));
   return rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length;
-}
-
-/** `answerReward` of each answer, in order. */
-export function alphaRewards(
-  answers: readonly (readonly (number | null)[])[],
-  options: AlphaRewardOptions,
-): (number | null)[] {
-  return answers.map((rates) => answerReward(rates, options));
 }

@@ -41,6 +41,7 @@ export async function readDataFile(
   if (problems.length > 0) throw rowError(file, problems);
   const nested =
     extname(file) === ".parquet" &&
+    layout.prompt === "prompt" &&
     layout.groundTruth === "reward_model.ground_truth" &&
     raw.rows.every((row) => Array.isArray(row[layout.prompt]));
   return { file, rows: read as DataRow[], layout, nested };

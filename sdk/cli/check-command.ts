@@ -1,0 +1,35 @@
+import { resolveConfig } from "../config/resolve.js";
+import { type RunParts, realParts } from "../run/parts.js";
+import { withPreparedRun } from "../run/prepare.js";
+import { type RunArguments, splitArguments } from "./arguments.js";
+import { exitCode } from "./exit.js";
+import type { Output } from "./progress.js";
+import { toSafeText } from "./progress-text.js";
+
+/** `genenv check`: everything `run` checks before it starts Ray. */
+export async function checkCommand(
+  args: readonly string[],
+  options: RunArguments,
+  streams: { output: Output; parts?: RunParts },
+): Promise<number> {
+  const { model, envModel, name } = options;
+  const config = resolveConfig({ ...splitArguments(args), model, envModel, name });
+  const say = (line: string): void => {
+    if (!options.json) streams.output.write(`  ${toSafeText(line)}\n`);
+  };
+  await withPreparedRun(
+    {
+      config,
+      hooks: {},
+      parts: streams.parts ?? realParts,
+      signal: new AbortController().signal,
+      onDetail: say,
+      onWarning: (_code, message) => say(`warning: ${message}`),
+    },
+    async () => {},
+  );
+  streams.output.write(
+    options.json ? '{"type":"ok"}\n' : "ok: configuration, data, hooks, models, batches\n",
+  );
+  return exitCode.done;
+}

@@ -1,0 +1,82 @@
+import { verlDefault } from "../config/keys.js";
+import { resolveConfig } from "../config/resolve.js";
+import { getAt } from "../config/tree.js";
+import type { RunEvent, RunResult } from "../run/events.js";
+import type { RunParts } from "../run/parts.js";
+import { type Run, startRun } from "../run.js";
+import { type RunArguments, splitArguments } from "./arguments.js";
+import { exitCode } from "./exit.js";
+import { type Output, type Progress, showProgress } from "./progress.js";
+import { formatDuration } from "./progress-text.js";
+
+// A stop has to be over within 20 s of Ctrl-C: the step under way gets most of it.
+const stopWithinMs = 14_000;
+
+export interface RunStreams {
+  output: Output;
+  /** Calls back on each Ctrl-C (or termination); returns how to stop listening. */
+  onInterrupt(listener: () => void): () => void;
+  /** Ends this process at once. */
+  leave(): void;
+  parts?: RunParts;
+}
+
+/** `genenv run`: trains, shows progress, and gives the exit code. */
+export async function runCommand(
+  args: readonly string[],
+  options: RunArguments,
+  streams: RunStreams,
+): Promise<number> {
+  const { model, envModel, name } = options;
+  const config = resolveConfig({ ...splitArguments(args), model, envModel, name });
+  const run = startRun(config, { parts: streams.parts });
+  const show = options.json ? jsonProgress(streams.output) : panel(run, streams.output);
+  const startedMs = Date.now();
+  const release = streams.onInterrupt(interrupter(run, show, streams));
+  try {
+    for await (const event of run) show.show(event);
+    const result = await run.result;
+    show.end();
+    if (options.json) streams.output.write(`${JSON.stringify({ type: "result", ...result })}\n`);
+    else streams.output.write(`${summary(run, result, Date.now() - startedMs)}\n`);
+    return result.stopped ? exitCode.failed : exitCode.done;
+  } finally {
+    show.end();
+    release();
+  }
+}
+
+function interrupter(run: Run, show: Progress, streams: RunStreams): () => void {
+  let count = 0;
+  return () => {
+    count += 1;
+    if (count > 1) {
+      show.end();
+      streams.leave();
+      return;
+    }
+    show.say("stopping: the run is saved and ended (Ctrl-C again leaves at once)");
+    void run.stop({ withinMs: stopWithinMs });
+  };
+}
+
+function panel(run: Run, output: Output): Progress {
+  const written = getAt(run.config.verl.agent, ["trainer", "total_epochs"]);
+  const total = Number(written ?? verlDefault("trainer.total_epochs"));
+  output.write(`run ${run.name} in ${run.dir}\n`);
+  return showProgress(output, total);
+}
+
+function jsonProgress(output: Output): Progress {
+  return {
+    show: (event: RunEvent) => output.write(`${JSON.stringify(event)}\n`),
+    say: () => {},
+    end: () => {},
+  };
+}
+
+function summary(run: Run, result: RunResult, ms: number): string {
+  const state = result.stopped ? "stopped" : "done";
+  const checkpoint = result.checkpoint ? `\n  checkpoint ${result.checkpoint}` : "";
+  return `${state}: ${result.epochs} epochs in ${formatDuration(ms)}\n  run ${run.dir}${checkpoint}`;
+}

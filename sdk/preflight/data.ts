@@ -1,0 +1,71 @@
+import { basename, extname, join } from "node:path";
+import type { RewardHook } from "../../bridge/hooks/types.js";
+import { verlDefault } from "../config/keys.js";
+import type { ResolvedConfig } from "../config/resolve.js";
+import { getAt } from "../config/tree.js";
+import { type DataFile, readDataFile, rowError } from "../data/read.js";
+import { writeDataset } from "../data/write.js";
+
+export interface RunData {
+  train: DataFile[];
+  validation: DataFile[];
+}
+
+/** Every row of a run's data files; throws DataError at the first file that can't be used. */
+export async function readRunData(config: ResolvedConfig): Promise<RunData> {
+  const promptKey =
+    getAt(config.verl.agent, ["data", "prompt_key"]) ?? verlDefault("data.prompt_key");
+  const read = async (files: string[]): Promise<DataFile[]> => {
+    const all: DataFile[] = [];
+    for (const file of files) all.push(await readDataFile(file, { promptKey: String(promptKey) }));
+    return all;
+  };
+  const { train, validation } = config.dataFiles;
+  return { train: await read(train), validation: await read(validation) };
+}
+
+/** Throws where the reward's schema refuses a row's ground truth, by row. */
+export function assertGroundTruths(files: readonly DataFile[], reward: RewardHook): void {
+  for (const { file, rows, layout } of files) {
+    const problems = rows.flatMap(({ groundTruth }, index) => {
+      const parsed = reward.groundTruth.safeParse(groundTruth);
+      if (parsed.success) return [];
+      const issue = parsed.error.issues[0];
+      const at = issue?.path.length ? ` at ${issue.path.join(".")}` : "";
+      const value = JSON.stringify(groundTruth)?.slice(0, 80);
+      const problem = `is ${value}, which the reward "${reward.name}" refuses${at}: ${issue?.message}`;
+      return [{ row: index + 1, column: layout.groundTruth, problem }];
+    });
+    if (problems.length > 0) throw rowError(file, problems);
+  }
+}
+
+/**
+ * The files the training loop reads: veRL's nested Parquet as it is, everything else written as such below the
+ * run's folder.
+ */
+export async function toVerlFiles(files: readonly DataFile[], folder: string): Promise<string[]> {
+  const paths: string[] = [];
+  for (const [index, { file, rows, nested }] of files.entries()) {
+    if (nested) {
+      paths.push(file);
+      continue;
+    }
+    const name = basename(file, extname(file));
+    const path = join(folder, `${index}-${name}.parquet`);
+    const dataset = {
+      name,
+      ability: "text",
+      rows: rows.map(({ prompt, groundTruth, dataSource, ability, extra }) => ({
+        prompt,
+        groundTruth,
+        extra,
+        ...(dataSource !== null && { dataSource }),
+        ...(ability !== null && { ability }),
+      })),
+    };
+    await writeDataset(dataset, path);
+    paths.push(path);
+  }
+  return paths;
+}

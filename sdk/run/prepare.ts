@@ -1,0 +1,170 @@
+import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { HookHost } from "../../bridge/hooks/host.js";
+import { isRewardHook, type RewardHook } from "../../bridge/hooks/types.js";
+import { cacheDir } from "../../bridge/python/paths.js";
+import { makePrivateDir } from "../../bridge/python/private-dir.js";
+import type { PythonSession } from "../../bridge/python/session.js";
+import type { ResolvedConfig } from "../config/resolve.js";
+import { type Tree, withAt } from "../config/tree.js";
+import { assertGroundTruths, type RunData, toVerlFiles } from "../preflight/data.js";
+import { preflight } from "../preflight/preflight.js";
+import { type GivenHooks, toHookModules } from "./hook-modules.js";
+import type { RunParts } from "./parts.js";
+
+/** Everything up and checked, before anything of Ray, veRL or vLLM has started. */
+export interface Prepared {
+  session: Pick<PythonSession, "call" | "close">;
+  /** What the jobs "check" and "train" take. */
+  params: Record<string, unknown>;
+}
+
+export interface PrepareOptions {
+  config: ResolvedConfig;
+  hooks: GivenHooks;
+  parts: RunParts;
+  /** Stops the preparation with an AbortError. */
+  signal: AbortSignal;
+  onDetail(detail: string): void;
+  onWarning(code: string, message: string): void;
+}
+
+/**
+ * Checks a run (cheapest checks first), brings its parts up, and hands them to `work`; they are down again when this
+ * settles, however it does. A run that fails a check leaves no folder behind.
+ */
+export async function withPreparedRun<T>(
+  options: PrepareOptions,
+  work: (prepared: Prepared) => Promise<T>,
+): Promise<T> {
+  const { config, parts, signal, onDetail } = options;
+  const cleanups: (() => Promise<void>)[] = [];
+  const isNew = !existsSync(config.runDir);
+  try {
+    onDetail("checking the configuration and the data");
+    const data = await preflight(config);
+    signal.throwIfAborted();
+    const logs = join(config.runDir, "logs");
+    mkdirSync(logs, { recursive: true });
+    const host = await startHost(options, logs, cleanups);
+    await assertRewardTakes(options, data);
+    signal.throwIfAborted();
+    const { python } = await parts.ensurePython({ onProgress: onDetail, signal });
+    const models = await resolveModels(options, python);
+    signal.throwIfAborted();
+    const session = await parts.openPython({ python, logFile: join(logs, "python.log") });
+    cleanups.push(() => session.close());
+    const params = toParams(config, models, host, await verlFiles(config, data));
+    onDetail("checking prompts and veRL's configuration");
+    await session.call("check", params, { signal });
+    signal.throwIfAborted();
+    return await work({ session, params });
+  } finally {
+    for (const cleanup of cleanups.reverse()) await cleanup();
+    if (isNew) removeUnused(config.runDir);
+  }
+}
+
+async function startHost(
+  { config, hooks, parts, onDetail, onWarning }: PrepareOptions,
+  logs: string,
+  cleanups: (() => Promise<void>)[],
+): Promise<Pick<HookHost, "address" | "token">> {
+  onDetail("loading the hooks");
+  const dir = await makePrivateDir();
+  cleanups.push(() => dir.remove());
+  const { timeout_ms, batch_timeout_ms, heap_mb, concurrency } = config.genenv.hooks;
+  const host = await parts.startHookHost({
+    modules: toHookModules(config, hooks),
+    dir: dir.path,
+    logFile: join(logs, "hooks.log"),
+    limits: {
+      timeoutMs: timeout_ms,
+      batchTimeoutMs: batch_timeout_ms,
+      heapMb: heap_mb,
+      concurrency,
+    },
+    projectDir: config.projectDir,
+    onEvent: (event) => {
+      if (event.type === "warning") onWarning(event.code, event.message);
+    },
+  });
+  cleanups.push(() => host.close());
+  return host;
+}
+
+/** Checks the data against the reward's own schema, once its host has shown that it loads. */
+async function assertRewardTakes({ config, hooks }: PrepareOptions, data: RunData): Promise<void> {
+  const reward = hooks.reward ?? (await loadReward(config));
+  if (reward) assertGroundTruths([...data.train, ...data.validation], reward);
+}
+
+async function loadReward(config: ResolvedConfig): Promise<RewardHook | null> {
+  const { reward: ref } = toHookModules(config);
+  if (ref?.kind !== "file") return null;
+  const [{ compileHook }, { importHook }] = await Promise.all([
+    import("../../bridge/hooks/bundle.js"),
+    import("../../bridge/hooks/load.js"),
+  ]);
+  const hook = await importHook(await compileHook(ref, config.projectDir), "reward");
+  return isRewardHook(hook) ? hook : null;
+}
+
+interface Models {
+  agent: string;
+  environment: string | null;
+}
+
+async function resolveModels(
+  { config, parts, onDetail }: PrepareOptions,
+  python: string,
+): Promise<Models> {
+  const resolve = (model: string): Promise<string> =>
+    parts.resolveModel(model, { python, baseDir: config.projectDir, onProgress: onDetail });
+  const agent = await resolve(config.agentModel);
+  const { envModelPath } = config;
+  const separate = envModelPath !== null && envModelPath !== "agent";
+  return { agent, environment: separate ? await resolve(envModelPath) : envModelPath };
+}
+
+async function verlFiles(config: ResolvedConfig, data: RunData): Promise<Tree> {
+  const folder = join(config.runDir, "data");
+  return {
+    train_files: await toVerlFiles(data.train, join(folder, "train")),
+    val_files: await toVerlFiles(data.validation, join(folder, "validation")),
+  };
+}
+
+function toParams(
+  config: ResolvedConfig,
+  models: Models,
+  host: Pick<HookHost, "address" | "token">,
+  files: Tree,
+): Record<string, unknown> {
+  const { agent, environment, added, deleted } = config.verl;
+  const filled = (tree: Tree, model: string): Tree =>
+    withAt(withAt(tree, ["data"], files), ["actor_rollout_ref", "model", "path"], model);
+  const separate = models.environment !== null && models.environment !== "agent";
+  return {
+    runDir: config.runDir,
+    name: config.name,
+    cacheDir: cacheDir(),
+    genenv: config.genenv,
+    verl: {
+      agent: filled(agent, models.agent),
+      environment: filled(environment, separate ? String(models.environment) : models.agent),
+      added,
+      deleted,
+    },
+    envModelPath: models.environment,
+    hooks: { address: host.address, token: host.token },
+    resume: config.resume,
+  };
+}
+
+/** Takes away the folder of a run that never began: one with nothing but logs and converted data. */
+function removeUnused(runDir: string): void {
+  if (!existsSync(runDir)) return;
+  const begun = readdirSync(runDir).some((name) => name !== "logs" && name !== "data");
+  if (!begun) rmSync(runDir, { recursive: true, force: true });
+}
