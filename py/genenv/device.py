@@ -5,9 +5,32 @@ Figures and reasons: docs/architecture.md.
 """
 
 import os
+from pathlib import Path
 from typing import Any, Literal
 
 Device = Literal["cpu", "cuda"]
+
+_BF16_FLAGS = ("avx512_bf16", "amx_bf16")
+
+
+def cpu_has_bf16() -> bool:
+    """Whether the processor computes in bf16; where it only emulates it, fp32 is many times faster."""
+    flags = Path("/proc/cpuinfo").read_text().split("flags", 1)[-1].split("\n", 1)[0].split()
+    return any(flag in flags for flag in _BF16_FLAGS)
+
+
+def cpu_overlay() -> dict[str, Any]:
+    """The keys a CPU run needs: ``CPU_OVERLAY`` with the precision this processor is good at."""
+    dtype = "bfloat16" if cpu_has_bf16() else "float32"
+    root = CPU_OVERLAY["actor_rollout_ref"]
+    precision = {"param_dtype": dtype, "reduce_dtype": "float32", "buffer_dtype": "float32"}
+    models = {
+        role: root[role] | {"fsdp_config": {"dtype": dtype, "mixed_precision": precision}}
+        for role in ("actor", "ref")
+    }
+    tree = root | models | {"rollout": root["rollout"] | {"dtype": dtype}}
+    return CPU_OVERLAY | {"actor_rollout_ref": tree}
+
 
 CPU_OVERLAY: dict[str, Any] = {
     "actor_rollout_ref": {
@@ -87,6 +110,9 @@ def worker_environment(device: Device, threads: int, kv_cache_gib: int) -> dict[
             # The engine lives in the server actor: no process of its own, one import less.
             "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
             "OMP_NUM_THREADS": str(threads),
+            # Waiting threads sleep instead of spinning: the roles' processes share the cores.
+            "OMP_WAIT_POLICY": "PASSIVE",
+            "KMP_BLOCKTIME": "1",
             "TQ_NUM_THREADS": "2",
         }
     return env

@@ -7,7 +7,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from genenv.device import CPU_OVERLAY, SINGLE_PROCESS_ROLLOUT, Device
+from genenv.device import SINGLE_PROCESS_ROLLOUT, Device, cpu_overlay
 from genenv.errors import ConfigError
 
 Role = str  # "agent" | "environment"
@@ -74,7 +74,7 @@ def role_config(
     refuse_unknown_keys(config, overlay, added)
     OmegaConf.set_struct(config, False)
     if device == "cpu":
-        config = OmegaConf.merge(config, CPU_OVERLAY, SINGLE_PROCESS_ROLLOUT)
+        config = OmegaConf.merge(config, cpu_overlay(), SINGLE_PROCESS_ROLLOUT)
     config = OmegaConf.merge(config, overlay)
     for path in deleted:
         _delete(config, path)

@@ -207,10 +207,10 @@ class EpochRunner:
     # -- curriculum, ledger, files -----------------------------------------------------------------
 
     def _select(self, groups: list[Group]) -> dict[str, Decision]:
-        """The curriculum's word on every task with a known success rate."""
+        """The curriculum's word on every generated task with a known success rate."""
         genenv = self._settings.genenv
-        known = [g for g in groups if g.success_rate is not None]
-        if not known or self._environment is None:
+        known = [g for g in groups if g.task.source == "environment" and g.success_rate is not None]
+        if not known:
             return {}
         rewards = self._client.alpha_rewards(
             [[g.success_rate] for g in known], genenv["alpha"], genenv["beta"]
