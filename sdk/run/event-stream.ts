@@ -58,7 +58,7 @@ export class EventStream<T> implements AsyncIterable<T> {
   private send(item: Item<T>): void {
     if (!this.started) {
       this.backlog.push(item);
-      if (this.backlog.length > backlogLimit) this.backlog.shift();
+      if ("value" in item && this.backlog.length > backlogLimit) this.backlog.shift();
     }
     for (const reader of this.readers) reader(item);
   }
