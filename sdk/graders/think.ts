@@ -1,5 +1,7 @@
 const open = "<think>";
 const close = "</think>";
+/** A response with more tags than this is no thinking but noise: all of it is left out. */
+const mostTags = 2000;
 
 /**
  * The response without its thinking: every `<think>` block is left out, one that never closes to the end. A close
@@ -10,6 +12,7 @@ export function withoutThinking(response: string): string {
   let kept: string[] = [];
   let depth = 0;
   let at = 0;
+  let tags = 0;
   let nextOpen = -1;
   let nextClose = -1;
   while (at < response.length) {
@@ -19,6 +22,7 @@ export function withoutThinking(response: string): string {
     const next = Math.min(nextOpen, nextClose);
     if (depth === 0) kept.push(response.slice(at, next));
     if (next === response.length) break;
+    if (++tags > mostTags) return "";
     if (next === nextOpen) {
       depth += 1;
       at = next + open.length;

@@ -28,6 +28,7 @@ export type Answer =
   /** In any order, for a set and for several answers side by side; "(" and "[" keep theirs. */
   | { kind: "group"; open: "(" | "[" | "{" | ""; close: ")" | "]" | "}" | ""; items: Answer[] }
   | { kind: "matrix"; rows: Node[][]; determinant: boolean }
+  /** `name` where the left side of an equation only names what is on the right. */
   | { kind: "relation"; name: string | null; sides: Answer[]; operators: Operator[] }
   | { kind: "ratio"; parts: Node[] }
   | { kind: "union"; parts: Answer[] };

@@ -1,0 +1,13 @@
+export { type BuiltinGraderName, builtinGraders } from "./builtin.js";
+export { type ContainsOptions, contains } from "./contains.js";
+export { type ExactOptions, exact } from "./exact.js";
+export { type F1Options, f1 } from "./f1.js";
+export { type JsonSchemaOptions, jsonSchema } from "./json-schema.js";
+export type { ExtractionRule } from "./math/extract.js";
+export { type MathOptions, math } from "./math/math.js";
+export { type NumericOptions, numeric } from "./numeric.js";
+export { type RegexOptions, regex } from "./regex.js";
+export { type PartialCredit, type ToolCallsOptions, toolCalls } from "./tool-calls/tool-calls.js";
+export type { Grade, Grader, GraderInput } from "./types.js";
+export type { ActionDeclarations, ActionParameter } from "./web-actions/declarations.js";
+export { type WebActionsOptions, webActions } from "./web-actions/web-actions.js";
