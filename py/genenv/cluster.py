@@ -52,6 +52,8 @@ def start_local(
         roles: models that each take one of veRL's device slots.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Ray's workers would yield to every other process on the machine, its own driver among them.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     import ray
 
     runtime_env: dict[str, Any] = {"env_vars": environment | {"PYTHONPATH": python_path()}}

@@ -14,7 +14,7 @@ _BF16_FLAGS = ("avx512_bf16", "amx_bf16")
 
 
 def cpu_has_bf16() -> bool:
-    """Whether the processor computes in bf16; where it only emulates it, fp32 is many times faster."""
+    """Whether the processor computes in bf16; emulated, it is many times slower than fp32."""
     flags = Path("/proc/cpuinfo").read_text().split("flags", 1)[-1].split("\n", 1)[0].split()
     return any(flag in flags for flag in _BF16_FLAGS)
 

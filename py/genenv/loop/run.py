@@ -3,12 +3,12 @@
 import random
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from genenv.errors import HookError
 from genenv.hooks import HookClient
 from genenv.loop import checkpoint
+from genenv.loop.check import as_files
 from genenv.loop.epoch import EpochRunner, response_rows, reward_metrics
 from genenv.loop.events import Emit, Progress
 from genenv.loop.ledger import Ledger
@@ -66,8 +66,8 @@ class _Run:
         self._saved_epoch: int | None = None
         self._last: dict[str, float] = {}
         data = settings.agent.data
-        self._seed_tasks = read_tasks(_files(data.train_files), "seed")
-        self._validation_tasks = read_tasks(_files(data.val_files), "val")
+        self._seed_tasks = read_tasks(as_files(data.train_files), "seed")
+        self._validation_tasks = read_tasks(as_files(data.val_files), "val")
         self._ledger = Ledger(settings.run_dir / "tasks.parquet")
         seed = settings.genenv["seed"]
         self._state = LoopState(Pool(settings.genenv["pool"]["cap"]), random.Random(seed))
@@ -161,10 +161,3 @@ class _Run:
             f"validation-{self._state.epoch:06d}",
             response_rows(self._state.epoch, "validation", groups),
         )
-
-
-def _files(value: Any) -> list[str]:
-    if value is None:
-        return []
-    files = [value] if isinstance(value, str) else list(value)
-    return [str(Path(f)) for f in files]

@@ -1,0 +1,76 @@
+"""The ``check`` job: everything that can be found out before Ray starts, in seconds."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from genenv.errors import DataError
+from genenv.loop.events import Emit
+from genenv.loop.settings import Settings, from_params
+from genenv.loop.tasks import Task, read_tasks
+
+_NAMED_ROWS = 5
+
+
+def check(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str, Any]:
+    """Compose veRL's configuration for each role and measure every prompt under the model's template.
+
+    Returns:
+        ``tokens``: the longest prompt of training and validation data, in tokens.
+
+    Raises:
+        ConfigError: a key veRL does not know, batch sizes it cannot divide.
+        DataError: prompts longer than ``data.max_prompt_length``, named by file and row.
+    """
+    settings = from_params(params)
+    data = settings.agent.data
+    tokenizer = _tokenizer(settings)
+    longest = {}
+    for name, files in (("train", data.train_files), ("validation", data.val_files)):
+        tasks = read_tasks(as_files(files), name)
+        lengths = prompt_lengths(tokenizer, tasks)
+        _refuse_long_prompts(name, lengths, int(data.max_prompt_length))
+        longest[name] = max(lengths, default=0)
+    return {"tokens": longest}
+
+
+def as_files(value: Any) -> list[str]:
+    """veRL allows one file, a list of files, or none."""
+    if value is None:
+        return []
+    return [str(Path(file)) for file in ([value] if isinstance(value, str) else value)]
+
+
+def _tokenizer(settings: Settings) -> Any:
+    from transformers import AutoTokenizer
+
+    model = settings.agent.actor_rollout_ref.model
+    return AutoTokenizer.from_pretrained(
+        model.tokenizer_path or model.path, trust_remote_code=model.trust_remote_code
+    )
+
+
+def prompt_lengths(tokenizer: Any, tasks: list[Task]) -> list[int]:
+    """Tokens of each task's chat, with the assistant's opening."""
+    return [
+        len(
+            tokenizer.apply_chat_template(
+                task.messages, add_generation_prompt=True, return_dict=False
+            )
+        )
+        for task in tasks
+    ]
+
+
+def _refuse_long_prompts(name: str, lengths: list[int], limit: int) -> None:
+    long = [(row, length) for row, length in enumerate(lengths) if length > limit]
+    if not long:
+        return
+    rows = ", ".join(f"row {row} ({length} tokens)" for row, length in long[:_NAMED_ROWS])
+    more = f" and {len(long) - _NAMED_ROWS} more" if len(long) > _NAMED_ROWS else ""
+    raise DataError(
+        f"{len(long)} prompts of the {name} data are longer than data.max_prompt_length "
+        f"({limit} tokens): {rows}{more}",
+        code="prompt-too-long",
+        hint=f"shorten them, or set data.max_prompt_length={max(length for _, length in long)}",
+    )
