@@ -175,12 +175,6 @@ export const genenvSchema = z.strictObject({
     .describe(
       "Start Ray's and vLLM's processes from one that has their imports loaded already (Linux): minutes less on few cores. false starts each on its own.",
     ),
-  fast_start: z
-    .boolean()
-    .default(true)
-    .describe(
-      "true starts every process from a warm one that has the libraries loaded (Linux); false starts each plainly, which takes minutes and more memory.",
-    ),
   ray_address: z
     .string()
     .min(1)

@@ -13,7 +13,7 @@ _NAMED_ROWS = 5
 
 
 def check(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str, Any]:
-    """Compose veRL's configuration for each role and measure every prompt under the model's template.
+    """Compose veRL's configuration for each role and measure every prompt under its template.
 
     Returns:
         ``tokens``: the longest prompt of training and validation data, in tokens.
