@@ -69,7 +69,7 @@ async function installPackages(tools: Tools): Promise<void> {
   }
   const first = await tryUv(tools, [...args, ...lock]);
   if (first.code === 0) return;
-  if (!/no version of torch|torch was not found/i.test(first.stderr)) throw uvError(first);
+  if (!/no version of torch\b|torch==\S+ has no wheels/i.test(first.stderr)) throw uvError(first);
   await runUv(tools, withBackend);
 }
 

@@ -34,6 +34,7 @@ export class PythonProcess {
   readonly #logStart: number;
   readonly #worker: Worker;
   #socket: Socket | null = null;
+  #failure: string | null = null;
 
   private constructor(
     private readonly options: PythonProcessOptions,
@@ -108,18 +109,22 @@ export class PythonProcess {
   async #waitForStart(): Promise<void> {
     const { startTimeoutMs } = this.options;
     try {
-      await withTimeout(
-        this.#connected.promise,
-        startTimeoutMs,
-        () => new Error(`no answer after ${startTimeoutMs / 1000} s`),
-      );
+      await withTimeout(this.#connected.promise, startTimeoutMs, () => this.#lateError());
     } catch (error) {
       this.kill();
       await Promise.race([this.exited, sleep(1000)]);
       await this.dispose();
-      throw error instanceof PythonError ? error : this.#startError((error as Error).message);
+      throw error;
     }
     this.#worker.unref();
+  }
+
+  #lateError(): PythonError {
+    const { python, startTimeoutMs, logFile } = this.options;
+    return new PythonError(`${python} did not start: no answer after ${startTimeoutMs / 1000} s`, {
+      code: "python-start",
+      hint: `the machine may be busy; the log is ${logFile}`,
+    });
   }
 
   #onConnection(socket: Socket): void {
@@ -138,10 +143,11 @@ export class PythonProcess {
     else this.#end(message);
   }
 
+  /** Its own end is waited for a moment, since that says more than a broken channel. */
   #fail(stack: string): void {
     appendFileSync(this.options.logFile, `${stack}\n`);
-    this.#connected.reject(this.#startError(stack));
-    this.kill();
+    this.#failure ??= stack;
+    setTimeout(() => this.kill(), 200);
   }
 
   /** What is left of the group ends too; what Python had sent before is read first. */
@@ -149,23 +155,29 @@ export class PythonProcess {
     this.kill();
     const read = this.#socket ? Promise.race([this.#drained.promise, sleep(25)]) : null;
     void Promise.resolve(read).then(() => {
-      this.#connected.reject(new Error(`ended with ${exit.signal ?? `exit code ${exit.code}`}`));
+      this.#connected.reject(this.#startError(exit));
       this.#exited.resolve(exit);
     });
   }
 
-  #startError(stack: string): PythonError {
-    const lines = stack.split("\n").filter((line) => line.trim() !== "");
-    const error = lines.filter((line) => /^\s*[\w.]*(Error|Exception)\b/.test(line)).at(-1);
-    const log = this.logTail().slice(-3).join("; ");
-    const reason = (error ?? lines.at(-1) ?? "").trim();
-    return new PythonError(
-      `${this.options.python} did not start: ${reason}${log && !error ? `: ${log}` : ""}`,
-      {
-        code: "python-start",
-        hint: `run genenv setup; the log is ${this.options.logFile}`,
-        traceback: stack,
-      },
-    );
+  #startError(exit: Exit): PythonError {
+    const { python, logFile } = this.options;
+    // Python ended by itself, or it was ended because of a failure that was told before.
+    const failure = exit.signal === null ? null : this.#failure;
+    const how = `ended with ${exit.signal ?? `exit code ${exit.code}`}`;
+    const log = this.logTail().filter((line) => !this.#failure?.includes(line));
+    const reason = failure ? lastError(failure) : [how, ...log.slice(-3)].join(": ");
+    return new PythonError(`${python} did not start: ${reason}`, {
+      code: "python-start",
+      hint: `run genenv setup; the log is ${logFile}`,
+      traceback: failure,
+    });
   }
+}
+
+/** The last line of a stack or traceback that names an error. */
+function lastError(stack: string): string {
+  const lines = stack.split("\n").filter((line) => line.trim() !== "");
+  const errors = lines.filter((line) => /^\W*[\w.]*(Error|Exception)\b/.test(line));
+  return (errors.at(-1) ?? lines.at(-1) ?? "no reason given").trim();
 }

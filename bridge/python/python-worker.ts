@@ -34,6 +34,7 @@ export function startPythonWorker(
   };
   return new Worker(workerProgram, {
     eval: true,
+    execArgv: [],
     env: variables(options, files.script),
     workerData,
   });

@@ -18,19 +18,23 @@ export type WorkerMessage =
 /**
  * The whole program of the worker thread that holds pythonia. Importing pythonia starts Python, once a thread, and its
  * failures are uncaught errors: in a thread of its own it can be started again, and ends that thread alone.
- * A string, since a worker can't load a TypeScript file when genenv runs from source.
+ * A string, since a worker can't load a TypeScript file when genenv runs from source; it is both CommonJS and ESM, since
+ * --input-type decides which it is taken for.
  */
 export const workerProgram = `
-const { appendFileSync } = require("node:fs");
-const { createRequire } = require("node:module");
-const { parentPort, workerData } = require("node:worker_threads");
+const { appendFileSync } = process.getBuiltinModule("node:fs");
+const { createRequire } = process.getBuiltinModule("node:module");
+const { parentPort, workerData } = process.getBuiltinModule("node:worker_threads");
 // What pythonia prints. Reading the worker's own streams from outside would keep Node alive.
 for (const stream of [process.stdout, process.stderr]) {
   stream.write = (text) => (appendFileSync(workerData.logFile, text), true);
 }
-const { com, python } = createRequire(workerData.resolveFrom)("pythonia");
 const say = (message) => parentPort.postMessage(message);
 const failed = (error) => say({ type: "failed", stack: String(error?.stack ?? error) });
+// A broken channel to Python, among others: the thread stays until Python's end has been told.
+process.on("uncaughtException", failed);
+process.on("unhandledRejection", failed);
+const { com, python } = createRequire(workerData.resolveFrom)("pythonia");
 com.proc.on("exit", (code, signal) => say({ type: "exit", code, signal }));
 say({ type: "started", pid: com.proc.pid });
 python.setFastMode(true);

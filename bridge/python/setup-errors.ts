@@ -25,12 +25,13 @@ export function lastLines(text: string, count: number): string {
   return lines.filter(Boolean).slice(-count).join("; ");
 }
 
-// Tools print the chain of causes, the innermost last.
+// uv prints the chain of causes, the innermost last: the address and that one say the most.
 function rootCause(output: string): string {
-  const causes = output.split("\n").filter((line) => /cause:|caused by|error/i.test(line));
-  const last = (causes.at(-1) ?? lastLines(output, 1)).replace(
-    /^\s*(cause|error|caused by):\s*/i,
-    "",
-  );
-  return last.trim() || "no reason given";
+  const lines = output
+    .split("\n")
+    .map((line) => line.trim().replace(/^(cause|caused by|error): */i, ""));
+  const address = lines.find((line) => /failed to fetch/i.test(line));
+  const last = lines.filter((line) => /\S/.test(line) && !line.startsWith("hint:")).at(-1);
+  const parts = [address, last === address ? undefined : last].filter(Boolean);
+  return parts.join(" - ") || "no reason given";
 }

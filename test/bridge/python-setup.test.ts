@@ -147,7 +147,7 @@ test.each([
     "no network",
     "error: Failed to fetch: `https://pypi.org/simple/left-pad/`\n  Caused by: dns error",
     "setup-network",
-    "could not download the Python packages: dns error",
+    "could not download the Python packages: Failed to fetch: `https://pypi.org/simple/left-pad/` - dns error",
   ],
   [
     "a full disk",
