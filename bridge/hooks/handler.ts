@@ -1,12 +1,12 @@
 /** Answers the hook plane's requests with whatever runs rows: a pool of workers, or this thread. */
 import { readTextBatch } from "../arrow-read.js";
-import { writeBatch } from "../arrow-write.js";
+import type { ReplyColumn } from "../arrow-write.js";
 import { HookError } from "../errors.js";
 import { JSON_COLUMNS, Kind, Op, RESULT_COLUMNS, RESULT_KINDS } from "../wire.js";
 import { whereOf } from "./columns.js";
 import { toWireJson } from "./json.js";
 import type { HookInfo } from "./load.js";
-import { hookName } from "./ops.js";
+import { hookName } from "./names.js";
 import type { PoolReply, PoolRequest } from "./pool.js";
 import type { Handler, Reply } from "./server.js";
 import type { RewardResult } from "./types.js";
@@ -27,7 +27,7 @@ export function createHandler(info: HookInfo, hasAlgorithms: boolean, run: RunRo
     const batch = readTextBatch(payload);
     const where = whereOf(hookName(op, info), batch);
     const reply = await run({ id, op, attempt, rows: batch.rows, payload, where }, signal);
-    return op === Op.SCORE ? scoreReply(reply) : jsonReply(jsonRows(reply, batch.rows));
+    return op === Op.SCORE ? await scoreReply(reply) : jsonReply(jsonRows(reply, batch.rows));
   };
 }
 
@@ -41,7 +41,7 @@ function missingHooks(info: HookInfo, hasAlgorithms: boolean): Map<Op, string> {
   return missing;
 }
 
-function scoreReply({ values, others }: PoolReply): Reply {
+async function scoreReply({ values, others }: PoolReply): Promise<Reply> {
   if (others.size === 0) {
     const bytes = Buffer.from(values.buffer as ArrayBuffer, values.byteOffset, values.byteLength);
     return { kind: Kind.REPLY_F64, payload: bytes };
@@ -51,7 +51,7 @@ function scoreReply({ values, others }: PoolReply): Reply {
   const pick = <T>(get: (result: RewardResult) => T | null): (T | null)[] =>
     results.map((result) => (result === null ? null : get(result)));
   const [kind, value, success, metrics, code, reason] = RESULT_COLUMNS;
-  const payload = writeBatch([
+  const payload = await toArrow([
     {
       name: kind,
       type: "uint8",
@@ -88,12 +88,18 @@ function jsonRows({ others }: PoolReply, rows: number): JsonRow[] {
   });
 }
 
-function jsonReply(rows: JsonRow[]): Reply {
+async function jsonReply(rows: JsonRow[]): Promise<Reply> {
   const [json, code, reason] = JSON_COLUMNS;
-  const payload = writeBatch([
+  const payload = await toArrow([
     { name: json, type: "utf8", values: rows.map((row) => ("json" in row ? row.json : null)) },
     { name: code, type: "utf8", values: rows.map((row) => ("code" in row ? row.code : null)) },
     { name: reason, type: "utf8", values: rows.map((row) => ("code" in row ? row.reason : null)) },
   ]);
   return { kind: Kind.REPLY, payload };
+}
+
+/** Loaded when first needed: a host that starts again must answer soon, and plain scores never need it. */
+async function toArrow(columns: ReplyColumn[]): Promise<Uint8Array> {
+  const { writeBatch } = await import("../arrow-write.js");
+  return writeBatch(columns);
 }

@@ -2,7 +2,8 @@
 import { readTextBatch, type TextBatch } from "../arrow-read.js";
 import { badFrame, Op } from "../wire.js";
 import { readParams, whereOf } from "./columns.js";
-import { describeHooks, type HookInfo } from "./load.js";
+import { describeHooks } from "./load.js";
+import { hookName } from "./names.js";
 import { alphaCall, selectCall } from "./op-curriculum.js";
 import { parseCall, promptCall } from "./op-environment.js";
 import { batchScoreInputs, scoreCall } from "./op-score.js";
@@ -55,15 +56,6 @@ export function guarded(call: RowCall, where: (row: number) => Where): RowCall {
       return threw(error, where(row));
     }
   };
-}
-
-/** How messages call the hook behind an op. */
-export function hookName(op: Op, info: HookInfo): string {
-  if (op === Op.SCORE) return `reward "${info.reward ?? "none"}"`;
-  if (op === Op.PROMPTS) return `environment "${info.environment ?? "none"}" (prompt)`;
-  if (op === Op.PARSE) return `environment "${info.environment ?? "none"}" (parse)`;
-  if (op === Op.SELECT) return `curriculum "${info.curriculum ?? "none"}"`;
-  return "the environment reward";
 }
 
 function rowCall(op: Op, batch: TextBatch, hooks: Hooks, where: (row: number) => Where): RowCall {

@@ -112,17 +112,13 @@ export class Pool {
     this.#asyncOps = new Set(options.asyncOps);
   }
 
-  /** Starts the workers; rejects with the HookError of a hook that can't be loaded. */
+  /** Starts the workers; resolves when the first can work, rejects with the HookError of hooks that can't be loaded. */
   async start(): Promise<HookInfo> {
-    const { workers } = this.#options.limits;
-    const ready = Array.from({ length: workers + 1 }, () => {
-      const { seat, isReady } = this.#hire();
-      if (this.#seats.length < workers) this.#seats.push(seat);
-      else this.#spare = seat;
-      return isReady;
-    });
-    const [info] = await Promise.all(ready);
-    this.#info = info as HookInfo;
+    const first = this.#hire();
+    this.#seats.push(first.seat);
+    this.#info = await first.isReady;
+    while (this.#seats.length < this.#options.limits.workers) this.#seats.push(this.#hire().seat);
+    this.#spare = this.#hire().seat;
     return this.#info;
   }
 

@@ -3,13 +3,13 @@ import { type ChildProcess, fork } from "node:child_process";
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { HookError, WorkerError } from "../errors.js";
 import type { Op } from "../wire.js";
 import type { HookHostEvent } from "./host.js";
 import type { FromHost, HostStart } from "./host-main.js";
 import type { HookInfo } from "./load.js";
 import type { Limits, ModuleSet } from "./messages.js";
+import { ownFile } from "./own-file.js";
 import type { Listen } from "./server.js";
 
 export type SuperviseOptions = {
@@ -111,14 +111,6 @@ export async function superviseHost(options: SuperviseOptions): Promise<Supervis
       await rm(journalDir, { recursive: true, force: true });
     },
   };
-}
-
-/** A compiled module of this folder; the sources (run by the tests) use the build beside them. */
-function ownFile(name: string): string {
-  const isSource = import.meta.url.endsWith(".ts");
-  return fileURLToPath(
-    new URL(isSource ? `../../dist/bridge/hooks/${name}` : name, import.meta.url),
-  );
 }
 
 function forkHost({ logFile, projectDir }: SuperviseOptions): ChildProcess {

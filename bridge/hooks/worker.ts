@@ -11,7 +11,7 @@ import { redirectOutput } from "./log.js";
 import type { BlockMessage, FromWorker, ToWorker, WorkerStart } from "./messages.js";
 import { type Hooks, type OpBatch, openBatch, type RowResult } from "./ops.js";
 import { crashed, showValue, stackOf } from "./result.js";
-import { currentRow, RowRunner, type RowSink } from "./row-runner.js";
+import { currentRow, type RowContext, RowRunner, type RowSink } from "./row-runner.js";
 import {
   type Arena,
   appendToArena,
@@ -65,6 +65,8 @@ class HookWorker {
   readonly #journal: Journal;
   #heart: NodeJS.Timeout | null = null;
   #openBlocks = 0;
+  /** Whose promise, timer or callback ran last. */
+  #lastContext: RowContext | null = null;
   /** The last request's batch: its other blocks need not decode it again. */
   #lastBatch: { payload: SharedArrayBuffer; batch: OpBatch } | null = null;
 
@@ -197,6 +199,7 @@ class HookWorker {
     createHook({
       before: () => {
         const context = currentRow.getStore();
+        this.#lastContext = context ?? null;
         if (context === undefined) return;
         const { message } = context.sink as OpenBlock;
         this.#cells[Cell.BLOCK] = message.block;
@@ -219,12 +222,13 @@ class HookWorker {
   }
 
   #blame(what: string, reason: unknown): void {
-    const context = currentRow.getStore();
+    // Node leaves the callback's context before it reports an error that nobody caught.
+    const context = currentRow.getStore() ?? this.#lastContext;
     const why =
       reason === undefined
         ? ""
         : `: ${reason instanceof Error ? stackOf(reason) : showValue(reason)}`;
-    if (context === undefined) {
+    if (context === null) {
       console.error(`genenv: a hook ${what} outside of any sample${why}`);
       return;
     }
