@@ -53,7 +53,7 @@ function trimTokens(tokens: Token[]): Token[] {
 function isLeading(token: Token): boolean {
   if (token.kind === "text")
     return leadingWords.has(token.value.toLowerCase().replace(/[\s:]+$/, ""));
-  return token.kind === "symbol" && token.value === ":";
+  return token.kind === "symbol" && (token.value === ":" || token.value === "=");
 }
 
 /** One answer, or several side by side: `1, 2`, `1 or 2`, `x = 1 and y = 2`. */

@@ -4,13 +4,13 @@ export const silentCommands: ReadonlySet<string> = new Set([
     " ",
   ),
   ..."displaystyle textstyle scriptstyle limits nolimits quad qquad enspace thinspace".split(" "),
-  ..."boxed fbox mathrm mathbf mathit mathsf mathtt mathnormal boldsymbol bm rm bf it".split(" "),
+  ..."boxed fbox mathbf mathit mathsf mathtt mathnormal boldsymbol bm rm bf it".split(" "),
   ..."hline nonumber notag phantom hfill displaylimits ensuremath mathop".split(" "),
 ]);
 
 /** Commands whose braces hold plain text. */
 export const textCommands: ReadonlySet<string> = new Set(
-  "text textbf textit textrm textsf texttt textnormal textup mbox hbox emph operatorname unit units".split(
+  "text mathrm textbf textit textrm textsf texttt textnormal textup mbox hbox emph operatorname unit units".split(
     " ",
   ),
 );

@@ -2,7 +2,7 @@ import { asIntervals, sameIntervals } from "./intervals.js";
 import { sameRelation } from "./same-relation.js";
 import { type Comparison, mentionsPi, nodeKey, sameValue } from "./same-value.js";
 import type { Answer, Node } from "./syntax.js";
-import { sameUnit } from "./units.js";
+import { isSameUnit, sameUnit } from "./units.js";
 
 /** The conventions that a comparison follows. */
 export interface Conventions extends Comparison {
@@ -38,7 +38,8 @@ function sameQuantity(left: Value, right: Value, conventions: Conventions): bool
   if (conventions.units === "known" && !sameUnit(left.unit, right.unit)) return false;
   if (left.percent === right.percent) {
     if (sameName(left.node, right.node)) return true;
-    return sameValue(left.node, right.node, conventions) || sameAngle(left, right, conventions);
+    if (sameValue(left.node, right.node, conventions)) return true;
+    return sameAngle(left, right, conventions) || sameBareUnit(left, right, conventions);
   }
   const [percent, plain] = left.percent ? [left.node, right.node] : [right.node, left.node];
   const { percent: policy } = conventions;
@@ -53,6 +54,21 @@ function sameAngle(left: Value, right: Value, conventions: Conventions): boolean
   const half: Node = { kind: "number", text: "180", repeating: "" };
   const perDegree: Node = { kind: "divide", left: { kind: "name", name: "pi" }, right: half };
   return sameValue(product(degrees.node, perDegree), radians.node, conventions);
+}
+
+/** `100 m` beside `100 meters`: the letter that multiplies is the other's unit. */
+function sameBareUnit(left: Value, right: Value, conventions: Conventions): boolean {
+  const [bare, named] = left.unit === "" ? [left, right] : [right, left];
+  const { node } = bare;
+  if (
+    bare.unit !== "" ||
+    named.unit === "" ||
+    node.kind !== "multiply" ||
+    node.right.kind !== "name"
+  )
+    return false;
+  if (!isSameUnit(node.right.name, named.unit)) return false;
+  return sameValue(node.left, named.node, conventions);
 }
 
 /** Two lone letters are choices or labels: B is b. */

@@ -57,11 +57,7 @@ export function evaluateExactly(node: Node, context: ExactContext): Exact {
     case "factorial":
       return factorial(evaluateExactly(node.of, context), context);
     case "power":
-      return power(
-        evaluateExactly(node.left, context),
-        evaluateExactly(node.right, context),
-        context,
-      );
+      return power(evaluateExactly(node.left, context), node.right, context);
     case "call":
       return callValue(node, context);
     default: {
@@ -108,11 +104,19 @@ function unknownOf(name: string, args: Exact[], context: ExactContext): Exact {
   return real(standIn(`${name} ${key.join(" ")}`, context.point));
 }
 
-function power(base: Exact, exponent: Exact, context: ExactContext): Exact {
+function power(base: Exact, exponentNode: Node, context: ExactContext): Exact {
+  const named = context.named;
+  context.named = false;
+  const exponent = evaluateExactly(exponentNode, context);
+  const variable = context.named;
+  context.named = named || variable;
+  // A name's stand-in is no exponent to raise to.
+  if (variable) return unknownOf("power", [base, exponent], context);
   const whole = wholeOf(exponent);
   if (whole !== null) return wholePower(context.budget, base, whole);
   const { re } = exponent;
-  if (exponent.im === null && base.im === null && !(context.named && re.d > 64n) && re.d <= 64n) {
+  // The root of a name's square is no name: its sign is open.
+  if (exponent.im === null && base.im === null && !named && re.d <= 64n) {
     const root = rationalRoot(base.re, Number(re.d), context);
     if (root !== null) return wholePower(context.budget, root, re.s * re.n);
   }

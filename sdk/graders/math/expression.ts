@@ -23,6 +23,10 @@ export function readSum(reader: Reader): Node {
     const right = readProduct(reader);
     left = { kind: "add", left, right: sign === "-" ? { kind: "negate", of: right } : right };
   }
+  if (isCommand(reader, "choose")) {
+    reader.at += 1;
+    left = { kind: "call", name: "binom", args: [left, readSum(reader)] };
+  }
   reader.depth -= 1;
   return left;
 }
@@ -132,11 +136,7 @@ const closing: Record<string, string> = { "(": ")", "{": "}", "[": "]" };
 function readBracketed(reader: Reader, close: string): Node {
   const bars = reader.bars;
   reader.bars = 0;
-  let node = readSum(reader);
-  if (isCommand(reader, "choose")) {
-    reader.at += 1;
-    node = { kind: "call", name: "binom", args: [node, readSum(reader)] };
-  }
+  const node = readSum(reader);
   expectSymbol(reader, close);
   reader.bars = bars;
   return node;

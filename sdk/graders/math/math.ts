@@ -41,7 +41,7 @@ export function math({ response, groundTruth }: GraderInput, options: MathOption
   const spoken = options.think === "read" ? response : withoutThinking(response);
   const found = extractAnswer(spoken, options.extract ?? defaultRules);
   if (found.text === null) return wrong(null, found.why);
-  const text = found.text.trim();
+  const text = found.text.trim().replace(/^\*\*(.*)\*\*$/s, "$1");
   const shown = clip(text);
   if (text === "") return wrong("", `the answer is empty (${found.rule})`);
   const conventions = toConventions(options);
@@ -83,7 +83,8 @@ function compareTexts(text: string, gold: string, conventions: Conventions): str
   const numbers = comparePlain(text, gold);
   if (numbers !== null) return numbers ? "equals" : null;
   if (writtenKey(text) === writtenKey(gold)) return "is written as";
-  if (isChoice(gold) && choiceLetter(text) === gold.trim().toLowerCase()) return "chooses";
+  if (isChoice(gold) && choiceLetter(text) === gold.toLowerCase()) return "chooses";
+  if (isChoice(text) && choiceLetter(gold) === text.toLowerCase()) return "chooses";
   const ours = readAnswer(text, "thousands");
   const theirs = readAnswer(gold, "thousands");
   if (sameAnswer(ours.answer, theirs.answer, conventions)) return "equals";
@@ -112,8 +113,8 @@ function otherReadings(
   ];
 }
 
-function isChoice(gold: string): boolean {
-  return /^\s*[A-Ja-j]\s*$/.test(gold);
+function isChoice(text: string): boolean {
+  return /^[A-Ja-j]$/.test(text);
 }
 
 const plain = /^[+-]?(\d{1,40})(?:\.(\d{1,40}))?$/;

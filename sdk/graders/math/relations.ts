@@ -78,6 +78,7 @@ const nameCommands = new Set(["angle", "triangle", "pi"]);
 /** What a side made only of letters, words and an argument names, as a key; null where it is an expression. */
 function nameOf(side: Token[]): string | null {
   const [first] = side;
+  if (first?.value === "(") return tupleName(side);
   if (first?.kind !== "letter" && first?.kind !== "text" && first?.value !== "angle") return null;
   let depth = 0;
   for (const [at, token] of side.entries()) {
@@ -89,6 +90,19 @@ function nameOf(side: Token[]): string | null {
     .map((token) => token.value)
     .join("")
     .toLowerCase();
+}
+
+/** Several names in brackets, as in (x, y) = (3, 4). */
+function tupleName(side: Token[]): string | null {
+  const inside = side.slice(1, -1);
+  const names =
+    inside.length > 1 && inside.every((token) => token.kind === "letter" || token.value === ",");
+  return names && side.at(-1)?.value === ")"
+    ? side
+        .map((token) => token.value)
+        .join("")
+        .toLowerCase()
+    : null;
 }
 
 function isNamePart(token: Token): boolean {

@@ -63,12 +63,13 @@ function compareExactly(
   return "equal";
 }
 
-/** The exact value, or null where stand-ins make it one over zero: the digits decide. */
+/** The exact value; null where the stand-ins for names or roots make it too long or one over zero: the digits decide. */
 function exactValue(node: Node, context: ExactContext): Exact | null {
   try {
     return evaluateExactly(node, context);
   } catch (thrown) {
     if (thrown === undefinedValue && context.opaque) return null;
+    if (thrown === tooCostly && context.named) return null;
     throw thrown;
   }
 }

@@ -23,7 +23,11 @@ export function choiceLetter(text: string): string | null {
   return match?.[1]?.toLowerCase() ?? null;
 }
 
-/** The text without blanks: two answers that are written alike are equal, whatever they mean. */
+/** The text without the blanks that mean nothing: two answers that are written alike are equal, whatever they mean. */
 export function writtenKey(text: string): string {
-  return text.replace(/\\(?:left|right|displaystyle|,|;|!|:)(?![a-zA-Z])|[\s$]/g, "");
+  const plain = text.replace(/\\(?:left|right|displaystyle|,|;|!|:)(?![a-zA-Z])|\$/g, " ");
+  return plain
+    .replace(/\s+/g, " ")
+    .replace(/ ?([^a-zA-Z0-9 ]) ?/g, "$1")
+    .trim();
 }

@@ -183,8 +183,10 @@ function readBraces(scanner: Scanner): string {
 function scanText(scanner: Scanner, content: string): void {
   const letters = content.match(/[^\W\d_]/g)?.length ?? 0;
   if (functions.has(content)) push(scanner, "command", content);
+  else if (content.trim() === "to") push(scanner, "symbol", ":");
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the range is ASCII.
-  else if (letters > 1 || /[^\x00-\x7f]/.test(content)) push(scanner, "text", content.trim());
+  else if (!/\\[a-zA-Z]/.test(content) && (letters > 1 || /[^\x00-\x7f]/.test(content)))
+    push(scanner, "text", content.trim());
   else {
     scanner.tokens.push(...tokenise(content, scanner.commas).tokens);
     scanner.spaced = true;

@@ -50,10 +50,16 @@ export function isUnitWord(word: string): boolean {
   return word.length > 1 && canonical.has(word.toLowerCase());
 }
 
-/** True for a unit that two units of one dimension cannot be told apart by, such as cm² beside cm^2. */
+/** True unless both units are known and differ: cm and m do, cm² and square cm do not, and apples are not known. */
 export function sameUnit(left: string, right: string): boolean {
   const [a, b] = [canonicalUnit(left), canonicalUnit(right)];
   return a === null || b === null || a === b;
+}
+
+/** True where both units are known and one. */
+export function isSameUnit(left: string, right: string): boolean {
+  const unit = canonicalUnit(left);
+  return unit !== null && unit === canonicalUnit(right);
 }
 
 /** A unit such as "m/s" or "square meters" in one spelling; null where a part of it is not known. */
