@@ -40,6 +40,8 @@ export async function withPreparedRun<T>(
   const { config, parts, signal, onDetail } = options;
   const cleanups: (() => Promise<void>)[] = [];
   const isNew = !existsSync(config.runDir);
+  // What a run waits for (a socket, a worker thread) need not keep Node alive by itself.
+  const alive = setInterval(() => {}, 2 ** 30);
   try {
     onDetail("checking the configuration and the data");
     const data = await preflight(config);
@@ -62,6 +64,7 @@ export async function withPreparedRun<T>(
   } finally {
     for (const cleanup of cleanups.reverse()) await cleanup();
     if (isNew) removeUnused(config.runDir);
+    clearInterval(alive);
   }
 }
 
