@@ -65,13 +65,17 @@ def pick_seeds(
     chosen = []
     for _ in range(prompts):
         drawn = pool.draw(SEEDS_PER_PROMPT // 2, generator, without=set())
-        shown = [Seed(e.task.id, e.task.task, e.success_rate) for e in drawn]
-        taken = {seed.id for seed in shown}
+        shown = [_seed(e.task, e.success_rate) for e in drawn]
+        taken = {seed["id"] for seed in shown}
         left = [task for task in seed_tasks if task.id not in taken]
         for task in generator.sample(left, min(SEEDS_PER_PROMPT - len(shown), len(left))):
-            shown.append(Seed(task.id, task.task, success_rates.get(task.id)))
+            shown.append(_seed(task, success_rates.get(task.id)))
         chosen.append(shown)
     return chosen
+
+
+def _seed(task: Task, success_rate: float | None) -> Seed:
+    return {"id": task.id, "task": task.task, "successRate": success_rate}
 
 
 def generate(
@@ -115,7 +119,7 @@ def parse(
     answers = []
     for place, (row, items) in enumerate(zip(rows, parsed, strict=True)):
         answer_id = f"e{epoch}-a{place}"
-        shown = tuple(seed.id for seed in seeds[row["prompt"]])
+        shown = tuple(seed["id"] for seed in seeds[row["prompt"]])
         tasks: list[Task] = []
         reasons: list[str] = []
         for index, item in enumerate(items):
