@@ -9,11 +9,12 @@ export interface F1Options {
   dropArticles?: boolean;
 }
 
-const longest = 1_000_000;
+const longest = 100_000;
 
 /**
  * The harmonic mean of precision and recall over words, as in SQuAD (Rajpurkar et al., arXiv 1606.05250): lower case,
- * no punctuation, no articles. Of a list of ground truths the best counts.
+ * no punctuation, no articles. Of a list of ground truths the best counts; of a long response the
+ * last 100,000 characters.
  */
 export function f1({ response, groundTruth }: GraderInput, options: F1Options = {}): Grade {
   if (typeof response !== "string") return wrong(null, "the response is not text");

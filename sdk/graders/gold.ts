@@ -1,6 +1,7 @@
 /** The names under which a ground truth's answer may stand, first found first taken. */
 const answerKeys = ["answer", "ground_truth", "groundTruth", "target"] as const;
 const deepest = 4;
+const longestJson = 200_000;
 
 /**
  * The answer inside a ground truth: itself, or what stands under "answer" (or "ground_truth", "groundTruth",
@@ -26,6 +27,7 @@ function innerAnswer(value: unknown): unknown {
 }
 
 function parseObject(text: string): unknown {
+  if (text.length > longestJson) return undefined;
   const start = text.trimStart();
   if (!start.startsWith("{") || !start.trimEnd().endsWith("}")) return undefined;
   try {

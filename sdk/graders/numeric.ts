@@ -1,5 +1,5 @@
 import { goldTexts } from "./gold.js";
-import { type ExtractionRule, extractAnswer } from "./math/extract.js";
+import { type Extraction, type ExtractionRule, extractAnswer } from "./math/extract.js";
 import { readNumber } from "./math/number.js";
 import { clip } from "./show.js";
 import { withoutThinking } from "./think.js";
@@ -27,7 +27,7 @@ export function numeric(
     .map(readNumber)
     .filter((gold) => gold !== null);
   if (golds.length === 0) return wrong(null, "the ground truth is no number");
-  const found = extractAnswer(withoutThinking(response), options.extract ?? rules);
+  const found = findNumber(withoutThinking(response), options.extract ?? rules);
   if (found.text === null) return wrong(null, found.why);
   const shown = clip(found.text.trim());
   const number = readNumber(found.text);
@@ -42,6 +42,13 @@ export function numeric(
     shown,
     `${number} (${found.rule}) is not within the tolerance of ${golds.join(" or ")}`,
   );
+}
+
+/** The answer by the first rule that applies; a lone text that is no number leaves it to the last number in it. */
+function findNumber(text: string, selected: readonly ExtractionRule[]): Extraction {
+  const found = extractAnswer(text, selected);
+  if (found.text === null || found.rule !== "lone" || readNumber(found.text) !== null) return found;
+  return selected.includes("last-number") ? extractAnswer(text, ["last-number"]) : found;
 }
 
 function tolerance(gold: number, options: NumericOptions): number {

@@ -7,7 +7,7 @@ import {
   unicodeSpellings,
 } from "./commands.js";
 import { type Token, unreadable } from "./syntax.js";
-import { isUnitWord } from "./units.js";
+import { isUnitLetter, isUnitWord } from "./units.js";
 
 /** How a comma between digit groups is read outside brackets: `1,234` as one number, or as two. */
 export type Commas = "thousands" | "separate";
@@ -183,6 +183,8 @@ function readBraces(scanner: Scanner): string {
 function scanText(scanner: Scanner, content: string): void {
   const letters = content.match(/[^\W\d_]/g)?.length ?? 0;
   if (functions.has(content)) push(scanner, "command", content);
+  else if (isUnitLetter(content.trim()) && followsOperand(scanner))
+    push(scanner, "text", content.trim());
   else if (content.trim() === "to") push(scanner, "symbol", ":");
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the range is ASCII.
   else if (!/\\[a-zA-Z]/.test(content) && (letters > 1 || /[^\x00-\x7f]/.test(content)))
@@ -191,6 +193,14 @@ function scanText(scanner: Scanner, content: string): void {
     scanner.tokens.push(...tokenise(content, scanner.commas).tokens);
     scanner.spaced = true;
   }
+}
+
+/** True after a number or a closing bracket: a letter in a \text there is a unit, as in 5\text{ m}. */
+function followsOperand(scanner: Scanner): boolean {
+  const last = scanner.tokens.at(-1);
+  return (
+    last?.kind === "number" || last?.value === "}" || last?.value === ")" || last?.value === "pi"
+  );
 }
 
 function scanWord(scanner: Scanner): void {

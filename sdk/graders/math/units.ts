@@ -50,6 +50,11 @@ export function isUnitWord(word: string): boolean {
   return word.length > 1 && canonical.has(word.toLowerCase());
 }
 
+/** True for a unit of one letter, such as m: a unit only where it stands in \text after a number. */
+export function isUnitLetter(letter: string): boolean {
+  return letter.length === 1 && canonical.has(letter.toLowerCase());
+}
+
 /** True unless both units are known and differ: cm and m do, cm² and square cm do not, and apples are not known. */
 export function sameUnit(left: string, right: string): boolean {
   const [a, b] = [canonicalUnit(left), canonicalUnit(right)];

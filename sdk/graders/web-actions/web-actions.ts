@@ -16,7 +16,7 @@ const longest = 200_000;
 
 /**
  * Scores 1 where the response takes exactly the ground truth's actions, in order. The ground truth is an action's
- * text, several in one text, a list of texts, or `{anyOf: [...]}` of these. The rules are in docs/graders.md.
+ * text, several in one text, a list of texts ([]: no action), or `{anyOf: [...]}` of these. The rules are in docs/graders.md.
  */
 export function webActions(
   { response, groundTruth }: GraderInput,
@@ -35,7 +35,10 @@ export function webActions(
   const { actions, problem } = findActions(withoutThinking(response), known);
   const extracted = actions.length === 0 ? null : clip(actions.map(actionText).join("; "));
   if (problem !== null) return wrong(extracted, `an action cannot be read: ${problem}`);
-  if (actions.length === 0) return wrong(null, "no action was found outside <think>");
+  if (actions.length === 0) {
+    if (golds.some((gold) => gold.length === 0)) return right(null, "no action, as wanted");
+    return wrong(null, "no action was found outside <think>");
+  }
   const problems = golds.map((gold) => sequenceProblem(actions, gold, declarations));
   return problems.includes(null)
     ? right(extracted, `took ${extracted}`)
