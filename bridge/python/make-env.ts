@@ -79,11 +79,10 @@ async function importOnce(tools: Tools): Promise<void> {
   if (modules.length === 0) return;
   tools.onProgress("starting the engines once (half a minute, so that later starts are quick)");
   const { PYTHONDONTWRITEBYTECODE: _, ...env } = tools.variables;
-  const done = await runCommand(pythonIn(tools.dir), ["-c", `import ${modules.join(", ")}`], {
-    env,
-    signal: tools.signal,
-  });
-  tools.signal?.throwIfAborted();
+  const program = `import ${modules.join(", ")}`;
+  const done = await withHeartbeat(tools, "starting the engines", () =>
+    runCommand(pythonIn(tools.dir), ["-c", program], { env, signal: tools.signal }),
+  );
   if (done.code === 0) return;
   throw new PythonError(
     `the Python packages are installed but do not start: ${lastLines(done.stderr, 1)}`,
@@ -101,20 +100,26 @@ async function runUv(tools: Tools, args: readonly string[]): Promise<void> {
 }
 
 async function tryUv(tools: Tools, args: readonly string[]): Promise<CommandResult> {
-  const start = Date.now();
-  const beat = setInterval(
-    () => tools.onProgress(`still installing (${seconds(start)} s)`),
-    heartbeatMs,
-  );
-  try {
-    const done = await runCommand(tools.uv, args, {
+  return withHeartbeat(tools, "installing", () =>
+    runCommand(tools.uv, args, {
       env: tools.variables,
       cwd: dirname(tools.dir),
       signal: tools.signal,
       // " + name==version" for each of 200 packages says nothing new.
       onLine: (line) =>
         /^(Downloading|Prepared|Installed|warning)/.test(line) && tools.onProgress(line),
-    });
+    }),
+  );
+}
+
+async function withHeartbeat<T>(tools: Tools, doing: string, work: () => Promise<T>): Promise<T> {
+  const start = Date.now();
+  const beat = setInterval(
+    () => tools.onProgress(`still ${doing} (${seconds(start)} s)`),
+    heartbeatMs,
+  );
+  try {
+    const done = await work();
     tools.signal?.throwIfAborted();
     return done;
   } finally {
