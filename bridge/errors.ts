@@ -70,6 +70,7 @@ const usageCodes = new Set([
   "python-missing",
   "python-version",
   "platform",
+  "uv-missing",
   "setup-disk",
   "setup-network",
   "uv-missing",
