@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import socket
 import threading
@@ -143,7 +144,7 @@ class HookClient:
     def describe(self) -> HookInfo:
         if self._info is None:
             row = self._json_rows(Op.DESCRIBE, b"")[0]
-            info = json.loads(row["json"])
+            info = _load(str(row["json"]))
             self._info = HookInfo(
                 reward=info["reward"],
                 uses=tuple(info["uses"]),
@@ -210,7 +211,7 @@ class HookClient:
         rows = self._json_rows(
             Op.PROMPTS, _batch(params, {Column.SEEDS: [_dump(row, "seeds") for row in seeds]})
         )
-        return [json.loads(self._json_of(Op.PROMPTS, row)) for row in rows]
+        return [_load(self._json_of(Op.PROMPTS, row)) for row in rows]
 
     def parse(
         self, answers: Sequence[str], seeds: Sequence[Sequence[Seed]]
@@ -247,7 +248,7 @@ class HookClient:
         rows = self._json_rows(
             Op.SELECT, _batch(params, {Column.TASKS: [_dump(list(tasks), "tasks")]})
         )
-        entries = json.loads(self._json_of(Op.SELECT, rows[0]))
+        entries = _load(self._json_of(Op.SELECT, rows[0]))
         return [
             Decision(entry["id"], entry["keep"], float(entry["weight"]), entry["reason"])
             for entry in entries
@@ -262,7 +263,7 @@ class HookClient:
         rates = [_dump(list(row), "success_rates") for row in success_rates]
         params = {"alpha": alpha, "beta": beta}
         rows = self._json_rows(Op.ALPHA, _batch(params, {Column.SUCCESS_RATES: rates}))
-        rewards = [json.loads(self._json_of(Op.ALPHA, row)) for row in rows]
+        rewards = [_load(self._json_of(Op.ALPHA, row)) for row in rows]
         return [None if reward is None else float(reward) for reward in rewards]
 
     # --- replies ------------------------------------------------------------------------------
@@ -289,7 +290,7 @@ class HookClient:
             Accepted(entry["task"], entry["messages"])
             if entry["kind"] == "accepted"
             else Rejected(entry["reason"])
-            for entry in json.loads(text)
+            for entry in _load(text)
         ]
 
     def _count_failure(self, op: Op, row: Mapping[str, str | None]) -> None:
@@ -488,18 +489,40 @@ def _score_results(kind: Kind, body: memoryview, rows: int) -> list[ScoreResult]
     batch = wire.decode_batch(body, wire.RESULT_SCHEMA)
     if batch.num_rows != rows:
         raise wire.bad_frame(f"has {batch.num_rows} results for {rows} rows")
-    lists = [batch.column(name).to_pylist() for name in wire.RESULT_COLUMNS]
-    return [
-        ScoreResult(
-            wire.RESULT_KINDS[kind_index],
-            value,
-            success,
-            _NO_METRICS if metrics is None else json.loads(metrics),
-            code,
-            reason,
-        )
-        for kind_index, value, success, metrics, code, reason in zip(*lists, strict=True)
-    ]
+    columns = [batch.column(name).to_pylist() for name in wire.RESULT_COLUMNS]
+    return [_result(*row) for row in zip(*columns, strict=True)]
+
+
+def _result(
+    kind: int | None,
+    value: float | None,
+    success: bool | None,
+    metrics: str | None,
+    code: str | None,
+    reason: str | None,
+) -> ScoreResult:
+    if kind == 0 and value is not None and math.isfinite(value):
+        parts = _NO_METRICS if metrics is None else _metrics(metrics)
+        return ScoreResult("score", value, success, parts)
+    if kind == 1 and reason is not None:
+        return ScoreResult("abstain", reason=reason)
+    if kind == 2 and code in wire.FAILURE_CODES and reason is not None:
+        return ScoreResult("failed", code=code, reason=reason)
+    raise wire.bad_frame(f"has a result of kind {kind} with value {value}, {code}, {reason}")
+
+
+def _metrics(text: str) -> dict[str, float]:
+    metrics = _load(text)
+    if isinstance(metrics, dict) and all(type(value) in (int, float) for value in metrics.values()):
+        return {name: float(value) for name, value in metrics.items()}
+    raise wire.bad_frame(f"has metrics that are no numbers: {text[:120]}")
+
+
+def _load(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise wire.bad_frame(f"holds broken JSON ({error})") from error
 
 
 def _host_error(body: memoryview) -> HookError:
