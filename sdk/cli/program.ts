@@ -19,11 +19,12 @@ export function createProgram(): Command {
   program
     .command("setup")
     .description("make or mend the Python environment that runs use")
+    .option("--json", "print only where everything is, as JSON")
     .option("--debug", "show the stack of an error")
-    .action((options: { debug?: boolean }) =>
+    .action((options: { debug?: boolean; json?: boolean }) =>
       runAction(options, async () => {
         const { setupCommand } = await import("./setup-command.js");
-        return setupCommand({ output: process.stdout });
+        return setupCommand({ output: process.stdout, json: options.json ?? false });
       }),
     );
   return program;

@@ -7,8 +7,11 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
+
 from genenv.errors import WorkerError
 
+_LAST_CHILDREN_SECONDS = 4.0
 _CLIENT = Path(__file__).with_name("client.py")
 
 
@@ -64,6 +67,19 @@ class ForkServer:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        """End it; every process it forked gets SIGKILL from the kernel (PR_SET_PDEATHSIG)."""
+        """End it; every process it forked gets SIGKILL from the kernel (PR_SET_PDEATHSIG).
+
+        Children that are on their way out come first: Python's resource trackers unlink the
+        semaphores of killed processes.
+        """
+        deadline = time.monotonic() + _LAST_CHILDREN_SECONDS
+        while time.monotonic() < deadline and self._has_children():
+            time.sleep(0.05)
         self._process.kill()
         self._process.wait()
+
+    def _has_children(self) -> bool:
+        try:
+            return bool(psutil.Process(self.pid).children())
+        except psutil.NoSuchProcess:
+            return False

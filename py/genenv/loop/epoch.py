@@ -6,20 +6,27 @@ agent's GRPO batch and give each task's success rate, from which the environment
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from genenv.hooks import Decision, HookClient
 from genenv.loop import scoring
 from genenv.loop.events import Progress
-from genenv.loop.generation import Answer, Generation, generate, parse, pick_seeds
-from genenv.loop.ledger import Entry, Ledger, entry_for
+from genenv.loop.generation import Generation, generate, parse, pick_seeds
+from genenv.loop.ledger import Entry, Ledger
+from genenv.loop.metrics import (
+    agent_metrics,
+    curriculum_metrics,
+    environment_metrics,
+    update_metrics,
+)
+from genenv.loop.record import Rewards, answer_rows, ledger_entries, response_rows
 from genenv.loop.rollouts import write_rollouts
 from genenv.loop.scoring import Group
 from genenv.loop.settings import Settings
 from genenv.loop.state import LoopState
-from genenv.loop.tasks import Task, to_json
+from genenv.loop.tasks import Task
 from genenv.role.handle import RoleHandle
 
 
@@ -68,11 +75,15 @@ class EpochRunner:
         self._progress.step = self._state.step
         trained = self._update_agent(groups, timer)
         answer_rewards = self._answer_rewards(generation, groups)
+        values: dict[str, float] = {}
         if self._environment is not None:
-            self._update_environment(generation, answer_rewards, timer)
+            values = self._update_environment(generation, answer_rewards, timer)
         decisions = self._select(groups)
         self._keep(groups, decisions, epoch)
-        self._record(epoch, generation, groups, trained, answer_rewards, decisions)
+        entries = self._record(epoch, generation, groups, trained, answer_rewards, decisions)
+        if self._environment is not None:
+            values |= curriculum_metrics(generation, entries, self._state)
+            self._progress.metrics("environment", values)
         self._state.epoch = epoch
 
     # -- environment answers -----------------------------------------------------------------------
@@ -158,10 +169,10 @@ class EpochRunner:
         used = {id(row) for row, _ in pairs}
         rest = [row["key"] for g in groups for row in g.rows if id(row) not in used]
         self._agent.call("forget", keys=rest)
-        values = _agent_metrics(groups)
+        values = agent_metrics(groups)
         if pairs:
             result = timer.measure("update_agent", lambda: _update(self._agent, pairs))
-            values |= _prefixed(result)
+            values |= update_metrics(result)
         else:
             self._progress.warning("no-scores", "no response has a score: the agent is not updated")
         self._progress.metrics("agent", values | timer.seconds)
@@ -169,9 +180,7 @@ class EpochRunner:
 
     # -- the environment's update ------------------------------------------------------------------
 
-    def _answer_rewards(
-        self, generation: Generation, groups: list[Group]
-    ) -> dict[str, float | None]:
+    def _answer_rewards(self, generation: Generation, groups: list[Group]) -> Rewards:
         """R by answer id; None where none of its tasks was tried or scored."""
         if not generation.answers:
             return {}
@@ -182,8 +191,8 @@ class EpochRunner:
         return {a.id: r for a, r in zip(generation.answers, rewards, strict=True)}
 
     def _update_environment(
-        self, generation: Generation, rewards: dict[str, float | None], timer: Timer
-    ) -> None:
+        self, generation: Generation, rewards: Rewards, timer: Timer
+    ) -> dict[str, float]:
         assert self._environment is not None
         self._progress.phase("environment-update", role="environment")
         pairs = [
@@ -191,7 +200,7 @@ class EpochRunner:
             for answer in generation.answers
             if (reward := rewards[answer.id]) is not None
         ]
-        values = _environment_metrics(generation, rewards)
+        values = environment_metrics(generation, rewards)
         if self._settings.genenv["env_update"] == "none":
             pairs = []
         used = {id(row) for row, _ in pairs}
@@ -200,9 +209,9 @@ class EpochRunner:
         if pairs:
             environment = self._environment
             result = timer.measure("update_env", lambda: _update(environment, pairs))
-            values |= _prefixed(result)
+            values |= update_metrics(result)
             values["timing_s/update_env"] = timer.seconds["timing_s/update_env"]
-        self._progress.metrics("environment", values)
+        return values
 
     # -- curriculum, ledger, files -----------------------------------------------------------------
 
@@ -260,31 +269,10 @@ class EpochRunner:
         generation: Generation,
         groups: list[Group],
         trained: set[str],
-        rewards: dict[str, float | None],
+        rewards: Rewards,
         decisions: dict[str, Decision],
-    ) -> None:
-        entries = [
-            self._entry(epoch, group, trained, rewards, decisions.get(group.task.id))
-            for group in groups
-        ]
-        tried = {group.task.id for group in groups}
-        for answer in generation.answers:
-            entries += [_rejected(epoch, answer, reason, rewards) for reason in answer.rejects]
-            entries += [
-                entry_for(
-                    task,
-                    epoch,
-                    success_rate=None,
-                    responses=0,
-                    scored=0,
-                    reward=rewards.get(answer.id),
-                    trained=False,
-                    kept=False,
-                    reason="batch-full",
-                )
-                for task in answer.tasks
-                if task.id not in tried
-            ]
+    ) -> list[Entry]:
+        entries = ledger_entries(epoch, generation, groups, trained, rewards, decisions)
         for entry in entries:
             if entry.task is not None and entry.responses:
                 self._progress.task(
@@ -302,193 +290,11 @@ class EpochRunner:
         write_rollouts(
             self._settings.run_dir / "rollouts",
             f"epoch-{epoch:06d}",
-            _answer_rows(epoch, generation, rewards) + response_rows(epoch, "train", groups),
+            answer_rows(epoch, generation, rewards) + response_rows(epoch, "train", groups),
         )
-        self._progress.metrics("curriculum", _curriculum_metrics(generation, entries, self._state))
-
-    def _entry(
-        self,
-        epoch: int,
-        group: Group,
-        trained: set[str],
-        rewards: dict[str, float | None],
-        decision: Decision | None,
-    ) -> Entry:
-        task = group.task
-        generated = task.source == "environment"
-        return entry_for(
-            task,
-            epoch,
-            success_rate=group.success_rate,
-            responses=len(group.rows),
-            scored=group.scored,
-            reward=rewards.get(task.parent or ""),
-            trained=task.id in trained,
-            kept=bool(generated and decision and decision.keep),
-            reason=_reason(group, decision, generated),
-        )
-
-
-def _reason(group: Group, decision: Decision | None, generated: bool) -> str:
-    if not group.rows:
-        return "rollout-failed"
-    if group.success_rate is None:
-        return "no-score"
-    if not generated:
-        return "seed"
-    return decision.reason if decision else "no-decision"
-
-
-def _rejected(epoch: int, answer: Answer, reason: str, rewards: dict[str, float | None]) -> Entry:
-    return Entry(
-        epoch=epoch,
-        task=None,
-        source="environment",
-        parent=answer.id,
-        parent_seeds=answer.seeds,
-        written_epoch=epoch,
-        prompt=None,
-        ground_truth=None,
-        success_rate=None,
-        responses=0,
-        scored=0,
-        reward=rewards.get(answer.id),
-        trained=False,
-        kept=False,
-        reason=reason,
-        answer=answer.row["text"],
-    )
+        return entries
 
 
 def _update(role: RoleHandle, pairs: list[tuple[dict[str, Any], float]]) -> dict[str, Any]:
     rows = [{"key": row["key"], "tag": row["tag"]} for row, _ in pairs]
     return role.call("update", rows=rows, rewards=[reward for _, reward in pairs])
-
-
-def _prefixed(result: dict[str, Any]) -> dict[str, float]:
-    """veRL's metrics under veRL's names; its inner timings under ``timing_s/verl/``."""
-    inner = {f"timing_s/verl/{name}": value for name, value in result["timing"].items()}
-    return (
-        result["metrics"]
-        | inner
-        | {"update/rows": result["rows"], "update/padding": result["padding"]}
-    )
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
-def _known(values: dict[str, float | None]) -> dict[str, float]:
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def reward_metrics(prefix: str, groups: Sequence[Group]) -> dict[str, float]:
-    """Means over scored responses, and counts of those without a score by reason."""
-    scores = [s for g in groups for s in g.scores]
-    scored = [s.value for s in scores if s.kind == "score" and s.value is not None]
-    successes = [s for g in groups for s in g.successes if s is not None]
-    counts = {f"{prefix}/failed/{k}": float(v) for k, v in scoring.failure_counts(groups).items()}
-    parts: dict[str, list[float]] = {}
-    for score in scores:
-        for name, value in score.metrics.items():
-            parts.setdefault(name, []).append(value)
-    return _known(
-        {
-            f"{prefix}/reward_mean": _mean(scored),
-            f"{prefix}/success_rate": _mean([float(s) for s in successes]),
-            f"{prefix}/responses": float(len(scores)),
-            f"{prefix}/scored": float(len(scored)),
-        }
-        | {f"{prefix}/parts/{name}": _mean(values) for name, values in parts.items()}
-        | counts
-    )
-
-
-def _agent_metrics(groups: Sequence[Group]) -> dict[str, float]:
-    tokens = [row["tokens"] for g in groups for row in g.rows]
-    return reward_metrics("agent", groups) | _known(
-        {
-            "agent/groups_without_signal": float(sum(not g.has_signal for g in groups)),
-            "agent/response_tokens_mean": _mean(tokens),
-        }
-    )
-
-
-def _environment_metrics(
-    generation: Generation, rewards: dict[str, float | None]
-) -> dict[str, float]:
-    known = [r for r in rewards.values() if r is not None]
-    tokens = [answer.row["tokens"] for answer in generation.answers]
-    return _known(
-        {
-            "env/reward_mean": _mean(known),
-            "env/valid_rate": generation.valid_rate,
-            "env/answers": float(len(generation.answers)),
-            "env/response_tokens_mean": _mean(tokens),
-        }
-    ) | {f"env/rejected/{k}": float(v) for k, v in generation.rejects.items()}
-
-
-def _curriculum_metrics(
-    generation: Generation, entries: list[Entry], state: LoopState
-) -> dict[str, float]:
-    generated = [e for e in entries if e.source == "environment" and e.responses]
-    rates = [e.success_rate for e in generated if e.success_rate is not None]
-    return _known(
-        {
-            "tasks/generated": float(len(generation.tasks)),
-            "tasks/rejected": float(sum(generation.rejects.values())),
-            "tasks/kept": float(sum(e.kept for e in generated)),
-            "tasks/tried": float(sum(e.responses > 0 for e in entries)),
-            "tasks/success_rate": _mean(rates),
-            "tasks/pool": float(len(state.pool)),
-        }
-    )
-
-
-def _answer_rows(
-    epoch: int, generation: Generation, rewards: dict[str, float | None]
-) -> list[dict[str, Any]]:
-    return [
-        {
-            "epoch": epoch,
-            "role": "environment",
-            "phase": "train",
-            "task": answer.id,
-            "sample": place,
-            "prompt": to_json(generation.prompts[answer.prompt]),
-            "response": answer.row["text"],
-            "response_tokens": answer.row["tokens"],
-            "score": rewards.get(answer.id),
-            "reason": "; ".join(answer.rejects) or None,
-        }
-        for place, answer in enumerate(generation.answers)
-    ]
-
-
-def response_rows(epoch: int, phase: str, groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """The agent's responses with their scores, as rows for the rollouts' Parquet."""
-    return [
-        {
-            "epoch": epoch,
-            "role": "agent",
-            "phase": phase,
-            "task": group.task.id,
-            "sample": sample,
-            "prompt": to_json(group.task.messages),
-            "response": row["text"],
-            "response_tokens": row["tokens"],
-            "ground_truth": to_json(group.task.ground_truth),
-            "data_source": group.task.data_source,
-            "score": score.value,
-            "success": success,
-            "parts": to_json(score.metrics),
-            "failure": score.code,
-            "reason": score.reason,
-        }
-        for group in groups
-        for sample, (row, score, success) in enumerate(
-            zip(group.rows, group.scores, group.successes, strict=True)
-        )
-    ]

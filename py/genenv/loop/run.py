@@ -9,10 +9,12 @@ from genenv.errors import HookError
 from genenv.hooks import HookClient
 from genenv.loop import checkpoint
 from genenv.loop.check import as_files
-from genenv.loop.epoch import EpochRunner, response_rows, reward_metrics
+from genenv.loop.epoch import EpochRunner
 from genenv.loop.events import Emit, Progress
 from genenv.loop.ledger import Ledger
+from genenv.loop.metrics import reward_metrics
 from genenv.loop.pool import Pool
+from genenv.loop.record import response_rows
 from genenv.loop.rollouts import write_rollouts
 from genenv.loop.scoring import score_groups
 from genenv.loop.settings import Settings, from_params

@@ -57,6 +57,10 @@ class Stack:
         self.logs.mkdir(parents=True, exist_ok=True)
         environment = worker_environment(self.device, os.cpu_count() or 1, _KV_CACHE_GIB)
         environment["PYTHONPATH"] = ray_cluster.python_path()
+        # vLLM's sockets and everybody's temporary files go when the folder goes.
+        temporary = self._folder / "tmp"
+        temporary.mkdir()
+        environment |= {"TMPDIR": str(temporary), "VLLM_RPC_BASE_PATH": str(temporary)}
         python = self._start_fork_server(environment)
         report("starting Ray")
         self._cluster = ray_cluster.start_local(
