@@ -28,7 +28,7 @@ class RunningHost:
 def hook_host(
     folder: Path, reward: str | None, *, all_hooks: bool = False, **options: Any
 ) -> Iterator[RunningHost]:
-    """A host on a fixture hook; `all_hooks` adds sum.ts's environment, curriculum and algorithms."""
+    """A host on a fixture hook; `all_hooks` adds sum.ts's other hooks."""
     modules = {
         "reward": None if reward is None else _file(reward, "default"),
         "environment": _file("hooks/sum.ts", "sums") if all_hooks else None,
