@@ -145,9 +145,9 @@ test("brings uv with pip where the machine has none", async () => {
 test.each([
   [
     "no network",
-    "error: Failed to fetch: `https://pypi.org/simple/left-pad/`\n  Caused by: dns error",
+    "error: Failed to fetch: `https://index.example/left-pad/`\n  Caused by: dns error",
     "setup-network",
-    "could not download the Python packages: Failed to fetch: `https://pypi.org/simple/left-pad/` - dns error",
+    "could not download the Python packages: Failed to fetch: `https://index.example/left-pad/` - dns error",
   ],
   [
     "a full disk",
