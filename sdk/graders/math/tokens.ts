@@ -56,10 +56,12 @@ export function tokenise(text: string, commas: Commas): Tokens {
   return scanner;
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the range is ASCII.
+const notAscii = /[^\x00-\x7f]/;
+
 /** Unicode mathematics written as LaTeX; ASCII text comes back as it is. */
 function spellInAscii(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the range is ASCII.
-  if (!/[^\x00-\x7f]/.test(text)) return text;
+  if (!notAscii.test(text)) return text;
   let spelled = "";
   let raised = "";
   for (const character of text) {
@@ -186,8 +188,7 @@ function scanText(scanner: Scanner, content: string): void {
   else if (isUnitLetter(content.trim()) && followsOperand(scanner))
     push(scanner, "text", content.trim());
   else if (content.trim() === "to") push(scanner, "symbol", ":");
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the range is ASCII.
-  else if (!/\\[a-zA-Z]/.test(content) && (letters > 1 || /[^\x00-\x7f]/.test(content)))
+  else if (!/\\[a-zA-Z]/.test(content) && (letters > 1 || notAscii.test(content)))
     push(scanner, "text", content.trim());
   else {
     scanner.tokens.push(...tokenise(content, scanner.commas).tokens);

@@ -90,10 +90,13 @@ function isEmpty(value: Json): boolean {
   return value === null || value === "" || (Array.isArray(value) && value.length === 0);
 }
 
+const reserved = new Set(["name", "parameters", "arguments", "function", "tool_calls"]);
+
 /** A call of BFCL's answer key, `{name: {parameter: [values]}}`, or null for any other value. */
 function answerKey(json: Json): GoldCall | null {
-  if (!(json instanceof Map) || json.size !== 1 || json.has("function")) return null;
+  if (!(json instanceof Map) || json.size !== 1) return null;
   const [[name, parameters]] = [...json] as [[string, Json]];
+  if (reserved.has(name)) return null;
   if (!(parameters instanceof Map) || ![...parameters.values()].every(Array.isArray)) return null;
   const gold = new Map<string, GoldParameter>();
   for (const [parameter, values] of parameters as Map<string, Json[]>) {

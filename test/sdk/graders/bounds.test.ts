@@ -29,14 +29,13 @@ const hostile: Record<string, string> = {
   "a sum of roots": `\\boxed{${Array.from({ length: 90 }, (_one, at) => `\\sqrt[${at + 3}]{${at + 2}}`).join("+")}}`,
 };
 
-const golds: unknown[] = [
-  "1",
-  hostile["a sum of roots"],
-  { name: "a", parameters: { b: 1 } },
-  "click(bid=1)",
-  "(a*)*b",
-  { type: "object", properties: { a: { $ref: "#" } } },
-];
+/** A ground truth of the kind that each grader reads. */
+const golds: Partial<Record<string, unknown>> = {
+  toolCalls: { name: "a", parameters: { b: 1 } },
+  webActions: "click(bid=1)",
+  regex: "(a*)*b",
+  jsonSchema: { type: "object", properties: { a: { $ref: "#" } } },
+};
 
 const names = Object.keys(builtinGraders) as (keyof typeof builtinGraders)[];
 
@@ -75,7 +74,7 @@ describe.each(names)("%s", (name) => {
   });
 
   it.each(Object.entries(hostile))("is bounded on %s", (_what, text) => {
-    for (const gold of golds) {
+    for (const gold of [golds[name] ?? "\\frac{1}{2}", hostile["a sum of roots"]]) {
       const start = performance.now();
       const boxed = text.startsWith("\\boxed") ? text : `\\boxed{${text}}`;
       for (const response of [text, boxed]) grade({ response, groundTruth: gold });
