@@ -1,5 +1,5 @@
 /** Compiles a user's hook file into one importable file beside the project. */
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -88,7 +88,7 @@ function compileError(source: string, error: unknown): HookError {
 
 async function writeAtomically(file: string, text: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
-  const partial = join(dirname(file), `.${basename(file)}.${process.pid}.${Date.now()}`);
+  const partial = join(dirname(file), `.${basename(file)}.${randomUUID()}`);
   await writeFile(partial, text);
   await rename(partial, file);
 }
