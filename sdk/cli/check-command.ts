@@ -10,10 +10,11 @@ import { toSafeText } from "./progress-text.js";
 export async function checkCommand(
   args: readonly string[],
   options: RunArguments,
-  streams: { output: Output; parts?: RunParts },
+  streams: { output: Output; parts?: RunParts; cwd?: string },
 ): Promise<number> {
   const { model, envModel, name } = options;
-  const config = resolveConfig({ ...splitArguments(args), model, envModel, name });
+  const { cwd } = streams;
+  const config = resolveConfig({ ...splitArguments(args), model, envModel, name, cwd });
   const say = (line: string): void => {
     if (!options.json) streams.output.write(`  ${toSafeText(line)}\n`);
   };

@@ -19,6 +19,8 @@ export interface RunStreams {
   /** Ends this process at once. */
   leave(): void;
   parts?: RunParts;
+  /** Relative paths and runs/ start here. Default: the process's folder. */
+  cwd?: string;
 }
 
 /** `genenv run`: trains, shows progress, and gives the exit code. */
@@ -28,7 +30,8 @@ export async function runCommand(
   streams: RunStreams,
 ): Promise<number> {
   const { model, envModel, name } = options;
-  const config = resolveConfig({ ...splitArguments(args), model, envModel, name });
+  const { cwd } = streams;
+  const config = resolveConfig({ ...splitArguments(args), model, envModel, name, cwd });
   const run = startRun(config, { parts: streams.parts });
   const show = options.json ? jsonProgress(streams.output) : panel(run, streams.output);
   const startedMs = Date.now();
