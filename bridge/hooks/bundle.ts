@@ -93,26 +93,33 @@ async function writeAtomically(file: string, text: string): Promise<void> {
   await rename(partial, file);
 }
 
-/** `genenv` in a hook is the copy that runs it; zod is the project's own or else ours. */
+/**
+ * `genenv` in a hook is the copy that runs it, bundled: a worker then loads the few functions a hook uses and not the
+ * whole package. zod is the project's own, or ours where the project has none.
+ */
 function ownPackages(fromFolder: string): Plugin {
   const ours = createRequire(import.meta.url);
   const theirs = createRequire(join(fromFolder, "hook.js"));
-  const resolvable = (require: NodeJS.Require, name: string): string | null => {
-    try {
-      return require.resolve(name);
-    } catch {
-      return null;
-    }
-  };
   return {
     name: "genenv-own-packages",
     setup({ onResolve }) {
-      onResolve({ filter: /^genenv(\/.*)?$/ }, ({ path }) => external(resolvable(ours, path)));
+      onResolve({ filter: /^genenv(\/.*)?$/ }, ({ path }) => {
+        const file = resolveIn(ours, path);
+        return file === null ? null : { path: file };
+      });
       onResolve({ filter: /^zod(\/.*)?$/ }, ({ path }) =>
-        resolvable(theirs, path) === null ? external(resolvable(ours, path)) : null,
+        resolveIn(theirs, path) === null ? external(resolveIn(ours, path)) : null,
       );
     },
   };
+}
+
+function resolveIn(require: NodeJS.Require, name: string): string | null {
+  try {
+    return require.resolve(name);
+  } catch {
+    return null;
+  }
 }
 
 function external(file: string | null): { path: string; external: true } | null {

@@ -133,6 +133,17 @@ test("the bundle is one file beside the project, the same for the same sources",
   expect(await readFile(first.file, "utf8")).toContain('"a"');
 });
 
+test("a hook that imports genenv loads only what it uses of it", async () => {
+  const ref = {
+    path: join(repository, "examples/arithmetic/environment.ts"),
+    exportName: "default",
+  };
+  const { file } = await compileHook(ref, repository);
+  const code = (await readFile(file, "utf8")).replace(/\/\/# sourceMappingURL.*/, "");
+  expect(code).toContain("defineEnvironment");
+  expect(code.match(/^import .*$/gm)).toEqual(['import { z } from "zod";']);
+});
+
 test("a package that isn't installed is named", async () => {
   const dir = await project({
     "reward.ts": `import "no-such-package"; ${REWARD}`,
