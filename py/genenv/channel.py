@@ -4,6 +4,7 @@ A frame is a u32 little-endian byte count and that many bytes of UTF-8 JSON. Num
 """
 
 import json
+import select
 import socket
 import struct
 from typing import Any
@@ -49,6 +50,11 @@ class Channel:
         if size > MAX_FRAME_BYTES:
             raise ChannelClosed(f"a frame of {size} bytes is over the limit of {MAX_FRAME_BYTES}")
         return json.loads(self._exactly(size))
+
+    def has_message(self) -> bool:
+        """Whether the other side has written (or gone) since the last ``receive``."""
+        ready, _, _ = select.select([self._socket], [], [], 0)
+        return bool(ready)
 
     def close(self) -> None:
         """Close the socket; the other side sees ``ChannelClosed``."""

@@ -9,8 +9,8 @@ import { exitCode } from "./exit.js";
 import { type Output, type Progress, showProgress } from "./progress.js";
 import { formatDuration } from "./progress-text.js";
 
-// A stop has to be over within 20 s of Ctrl-C: the step under way gets most of it.
-const stopWithinMs = 14_000;
+// A rollout is given up at once; an update under way is finished and saved, which a large model takes a while for.
+const stopWithinMs = 90_000;
 
 export interface RunStreams {
   output: Output;

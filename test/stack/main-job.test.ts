@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { scoreAll } from "../../bridge/hooks/score-all.js";
+import { resolveModel } from "../../bridge/python/models.js";
 import { runPython, testPython } from "../python-env.js";
 import { type Leftovers, leftovers, snapshot } from "./leftovers.js";
 import reward from "./tiny-run/reward.js";
@@ -132,8 +133,9 @@ describe("the main job with a 1 M-parameter model", { timeout: 900_000 }, () => 
     }
   });
 
-  it("changes both models, and transformers loads them", () => {
+  it("changes both models, and transformers loads them", async () => {
     const python = testPython() as string;
+    const initial = await resolveModel("builtin:tiny", { python });
     const moved = runPython(
       python,
       `
@@ -148,7 +150,7 @@ for folder in ends:
     out.append(max(float((state[k] - initial[k]).abs().max()) for k in initial))
 print(json.dumps(out))
 `,
-      initialModel(dir),
+      initial,
       join(dir, "checkpoints", "epoch-2", "agent"),
       join(dir, "checkpoints", "epoch-2", "environment"),
     ) as number[];
@@ -248,10 +250,3 @@ describe("plain GRPO, interrupted", { timeout: 600_000 }, () => {
     expect(leftovers(before)).toEqual([]);
   });
 });
-
-function initialModel(dir: string): string {
-  const config = readFileSync(join(dir, "config.yaml"), "utf8");
-  const path = /path: (\S*tiny\S*)/.exec(config)?.[1];
-  if (!path) throw new Error(`no tiny model in ${dir}/config.yaml`);
-  return path;
-}

@@ -29,8 +29,10 @@ def save(
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     for name, role in roles.items():
+        role.send("save", folder=str(draft / "trainer" / name))
+    for name, role in roles.items():
+        role.collect()
         trainer = draft / "trainer" / name
-        role.call("save", folder=str(trainer))
         (trainer / "huggingface").rename(draft / name)
     write_text(draft / _STATE, json.dumps(state, allow_nan=False))
     if target.exists():

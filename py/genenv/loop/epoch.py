@@ -5,6 +5,7 @@ responses are the
 agent's GRPO batch and give each task's success rate, from which the environment's rewards follow.
 """
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -55,6 +56,7 @@ class EpochRunner:
         state: LoopState,
         ledger: Ledger,
         progress: Progress,
+        stop: threading.Event,
     ) -> None:
         self._settings = settings
         self._agent = roles["agent"]
@@ -64,13 +66,24 @@ class EpochRunner:
         self._state = state
         self._ledger = ledger
         self._progress = progress
+        self._stop = stop
+        # Whether the epoch under way has begun to update a model.
+        self.models_changed = False
 
     def run(self, epoch: int) -> None:
-        """One epoch, start to end; the state is that of the finished epoch afterwards."""
+        """One epoch, start to end; the state is that of the finished epoch afterwards.
+
+        Raises:
+            InterruptedError: stopped before any update; both models are those of the last epoch.
+        """
+        self.models_changed = False
         timer = Timer({})
         generation = self._generate(epoch, timer) if self._environment else Generation([], [])
         batch = self._fill_batch(generation.tasks)
         groups = self._try(batch, timer)
+        if self._stop.is_set():
+            raise InterruptedError("stopped before the agent's update")
+        self.models_changed = True
         self._state.step += 1
         self._progress.step = self._state.step
         trained = self._update_agent(groups, timer)
@@ -105,6 +118,7 @@ class EpochRunner:
                 self._environment,  # type: ignore[arg-type]
                 self._client,
                 seeds,
+                self._stop,
                 epoch=epoch,
                 answers_per_prompt=genenv["num_generations_per_prompt"],
                 target_success=genenv["alpha"],
@@ -141,8 +155,8 @@ class EpochRunner:
         self._progress.phase("agent-rollout", role="agent")
         rollout = timer.measure(
             "gen",
-            lambda: self._agent.call(
-                "rollout",
+            lambda: self._agent.rollout(
+                self._stop,
                 prompts=[task.messages for task in batch],
                 n=self._settings.responses_per_task,
             ),

@@ -1,6 +1,7 @@
 """New tasks from the environment model: seeds in, answers out, parsed by the user's hook."""
 
 import random
+import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -82,6 +83,7 @@ def generate(
     role: RoleHandle,
     client: HookClient,
     seeds: list[list[Seed]],
+    stop: threading.Event,
     *,
     epoch: int,
     answers_per_prompt: int,
@@ -90,7 +92,7 @@ def generate(
 ) -> tuple[list[list[dict[str, str]]], list[dict[str, Any]]]:
     """Prompt the environment model and let it answer; gives the prompts and the rollout's rows."""
     prompts = client.environment_prompts(seeds, epoch, target_success, random_seed)
-    result = role.call("rollout", prompts=prompts, n=answers_per_prompt)
+    result = role.rollout(stop, prompts=prompts, n=answers_per_prompt)
     return prompts, result["rows"]
 
 

@@ -1,8 +1,10 @@
 """The ``train`` job: start everything, run the epochs, save, and leave nothing behind."""
 
+import contextlib
 import random
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from genenv.errors import HookError
@@ -65,7 +67,7 @@ class _Run:
         self._progress = progress
         self._stop = stop
         self._checkpoints = settings.run_dir / "checkpoints"
-        self._saved_epoch: int | None = None
+        self._saved: Path | None = None
         self._last: dict[str, float] = {}
         data = settings.agent.data
         self._seed_tasks = read_tasks(as_files(data.train_files), "seed")
@@ -76,7 +78,7 @@ class _Run:
 
     def go(self) -> dict[str, Any]:
         self._restore()
-        runner = EpochRunner(
+        self._runner = EpochRunner(
             self._settings,
             self._roles,
             self._client,
@@ -84,6 +86,7 @@ class _Run:
             self._state,
             self._ledger,
             self._progress,
+            self._stop,
         )
         trainer = self._settings.agent.trainer
         if trainer.val_before_train and self._state.epoch == 0:
@@ -91,7 +94,8 @@ class _Run:
         while self._state.epoch < trainer.total_epochs and not self._stop.is_set():
             epoch = self._state.epoch + 1
             self._progress.epoch = epoch
-            self._guarded(lambda epoch=epoch: runner.run(epoch))
+            if not self._finishes(lambda epoch=epoch: self._runner.run(epoch)):
+                break
             last = epoch == trainer.total_epochs
             if not last and trainer.test_freq > 0 and epoch % trainer.test_freq == 0:
                 self._validate()
@@ -104,18 +108,28 @@ class _Run:
         return {
             "epochs": self._state.epoch,
             "steps": self._state.step,
-            "checkpoint": str(checkpoint.folder_for(self._checkpoints, self._state.epoch)),
+            "checkpoint": str(self._saved) if self._saved else None,
             "stopped": self._state.epoch < trainer.total_epochs,
             "metrics": self._last,
         }
 
-    def _guarded(self, work: Callable[[], None]) -> None:
-        """A hook that fails too often ends the run, but not what was learnt before."""
+    def _finishes(self, epoch: Callable[[], None]) -> bool:
+        """Run an epoch; False where it was given up before it changed a model.
+
+        A hook that fails too often ends the run, but not what was learnt before.
+        """
+        before = self._state.to_json()
         try:
-            work()
+            epoch()
+        except InterruptedError:
+            self._state.load_json(before)
+            return False
         except HookError:
-            self._save()
+            if not self._runner.models_changed:
+                self._state.load_json(before)
+                self._save()
             raise
+        return True
 
     def _restore(self) -> None:
         found = checkpoint.latest(self._checkpoints) if self._settings.resume else None
@@ -124,26 +138,28 @@ class _Run:
         self._state.load_json(checkpoint.read_state(found))
         self._ledger.read(self._state.ledger_rows)
         checkpoint.load_roles(found, self._roles, self._state.step)
-        self._saved_epoch = self._state.epoch
+        self._saved = found
         self._progress.epoch, self._progress.step = self._state.epoch, self._state.step
 
     def _save(self) -> None:
-        if self._saved_epoch == self._state.epoch:
+        epoch = self._state.epoch
+        if epoch == 0 or self._saved == checkpoint.folder_for(self._checkpoints, epoch):
             return
         self._progress.phase("checkpoint")
-        path = checkpoint.save(
-            self._checkpoints, self._state.epoch, self._roles, self._state.to_json()
-        )
-        self._saved_epoch = self._state.epoch
-        self._progress.checkpoint(path)
+        self._saved = checkpoint.save(self._checkpoints, epoch, self._roles, self._state.to_json())
+        self._progress.checkpoint(self._saved)
 
     def _validate(self) -> None:
-        if not self._validation_tasks:
-            return
+        """Score the validation data; nothing where there is none, or where the user stops it."""
+        if self._validation_tasks:
+            with contextlib.suppress(InterruptedError):
+                self._score_validation()
+
+    def _score_validation(self) -> None:
         self._progress.phase("validation", role="agent")
         kwargs = self._settings.agent.actor_rollout_ref.rollout.val_kwargs
-        rollout = self._roles["agent"].call(
-            "rollout",
+        rollout = self._roles["agent"].rollout(
+            self._stop,
             prompts=[task.messages for task in self._validation_tasks],
             n=int(kwargs.n),
             validate=True,

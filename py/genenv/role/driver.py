@@ -85,6 +85,11 @@ def _validate(config: Any) -> None:
 
 
 def _serve(channel: Channel, trainer: Any) -> None:
+    """Answer calls until the loop stops this role or goes away.
+
+    A message that comes during a rollout can only be "cancel": the loop waits for each answer.
+    """
+    trainer.is_cancelled = channel.has_message
     while True:
         try:
             message = channel.receive()
@@ -93,6 +98,8 @@ def _serve(channel: Channel, trainer: Any) -> None:
             return
         if message["call"] == "stop":
             return
+        if message["call"] == "cancel":
+            continue
         channel.send(_answer(trainer, message))
 
 

@@ -3,9 +3,11 @@
 import contextlib
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from genenv.errors import WorkerError
 
 _LOG_TAIL_LINES = 15
 _STOP_SECONDS = 8.0
+_STOP_POLL_SECONDS = 0.1
 
 
 class RoleHandle:
@@ -48,7 +51,7 @@ class RoleHandle:
                 stderr=log,
             )
 
-    def wait_until_ready(self, timeout_s: float, cancelled: Any) -> float:
+    def wait_until_ready(self, timeout_s: float, cancelled: threading.Event) -> float:
         """Seconds its start took.
 
         Raises:
@@ -78,7 +81,9 @@ class RoleHandle:
         connection.setblocking(True)
         return float(self._result()["seconds"])
 
-    def _refuse_dead_or_late(self, deadline: float, timeout_s: float, cancelled: Any) -> None:
+    def _refuse_dead_or_late(
+        self, deadline: float, timeout_s: float, cancelled: threading.Event
+    ) -> None:
         if cancelled.is_set():
             raise InterruptedError("stopped while the roles were starting")
         assert self._process is not None
@@ -107,6 +112,24 @@ class RoleHandle:
     def collect(self) -> Any:
         """Wait for the answer of the last ``send``."""
         return self._result()
+
+    def rollout(self, stop: threading.Event, **args: Any) -> dict[str, Any]:
+        """Roll out, or give up as soon as ``stop`` is set.
+
+        Raises:
+            InterruptedError: it was given up; its rows are lost.
+            WorkerError: it failed, or the role's process died.
+        """
+        self.send("rollout", **args)
+        assert self._channel is not None
+        while not select.select([self._channel], [], [], _STOP_POLL_SECONDS)[0]:
+            if stop.is_set():
+                self._channel.send({"call": "cancel"})
+                break
+        result = self._result()
+        if result is None:
+            raise InterruptedError(f"stopped during the {self.role}'s rollout")
+        return result
 
     def call(self, name: str, **args: Any) -> Any:
         """Send a command and wait for its answer.

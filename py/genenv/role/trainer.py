@@ -10,6 +10,7 @@ out and the TypeScript hooks score it.
 
 import time
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,8 @@ class RoleTrainer(PPOTrainerSync):
         self.trainer_mode = "sync"
         self.prev_step_profile = self.curr_step_profile = self.next_step_profile = False
         self.timing_raw: dict[str, float] = {}
+        # Asked while a rollout is waited for; the driver answers from its channel.
+        self.is_cancelled: Callable[[], bool] = lambda: False
 
     # -- veRL's own construction, without data and without reward workers --------------------------
 
@@ -87,7 +90,7 @@ class RoleTrainer(PPOTrainerSync):
         *,
         validate: bool = False,
         timeout_s: float = 3600.0,
-    ) -> dict[str, Any]:
+    ) -> dict[str, Any] | None:
         """Generate ``n`` responses to each prompt.
 
         Args:
@@ -97,10 +100,9 @@ class RoleTrainer(PPOTrainerSync):
             timeout_s: give up after this long.
 
         Returns:
-            ``rows``: P x n rows in prompt order, each ``{"prompt", "key", "tag", "text",
-            "tokens"}`` where ``prompt``
-            is the index into ``prompts``; ``failed``: indices of prompts that veRL could not roll
-            out.
+            None if it was cancelled. Else ``rows``: P x n rows in prompt order, each ``{"prompt",
+            "key", "tag", "text", "tokens"}`` where ``prompt`` is the index into ``prompts``; and
+            ``failed``: indices of prompts that veRL could not roll out.
         """
         partition = "val" if validate else "train"
         uids = [uuid.uuid4().hex for _ in prompts]
@@ -111,6 +113,8 @@ class RoleTrainer(PPOTrainerSync):
         tq.kv_batch_put(keys=uids, partition_id=partition, tags=tags)
         self.agent_loop_manager.generate_sequences(self._prompt_batch(prompts, uids, n, validate))
         tags = self._wait_for(uids, partition, timeout_s)
+        if tags is None:
+            return None
         failed = [i for i, uid in enumerate(uids) if tags[uid]["status"] == "failure"]
         tq.kv_clear(keys=uids, partition_id=partition)
         order = {uid: i for i, uid in enumerate(uids)}
@@ -158,7 +162,7 @@ class RoleTrainer(PPOTrainerSync):
 
     def _wait_for(
         self, uids: list[str], partition: str, timeout_s: float
-    ) -> dict[str, dict[str, Any]]:
+    ) -> dict[str, dict[str, Any]] | None:
         """Poll for these prompts only: veRL's replay buffer would take anybody's finished
         prompt."""
         deadline = time.monotonic() + timeout_s
@@ -167,6 +171,8 @@ class RoleTrainer(PPOTrainerSync):
             states = [tags[uid]["status"] for uid in uids if uid in tags]
             if len(states) == len(uids) and all(state in _FINAL for state in states):
                 return tags
+            if self.is_cancelled():
+                return None
             if time.monotonic() > deadline:
                 done = sum(state in _FINAL for state in states)
                 raise TimeoutError(
