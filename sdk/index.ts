@@ -32,7 +32,7 @@ export {
   type TaskBase,
   type TriedTask,
 } from "../bridge/hooks/types.js";
-export { type ConfigRequest, type ResolvedConfig, resolveConfig } from "./config/resolve.js";
+export { type ConfigRequest, loadConfig, type ResolvedConfig } from "./config/resolve.js";
 export type { ConfigInput, GenenvConfig, GenenvConfigInput } from "./config/schema.js";
 export { type DataFile, readDataFile } from "./data/read.js";
 export type { DataRow } from "./data/row.js";

@@ -4,12 +4,14 @@ import { ConfigError, type ErrorPlace } from "../../bridge/errors.js";
 import { packageRoot } from "../../bridge/python/paths.js";
 import { type Assignment, parseKey, parseOverride } from "./assignment.js";
 import { assertVerlKeys } from "./check-keys.js";
+import { toEnvironmentOverlay } from "./environment-overlay.js";
 import { parseGenenvSection } from "./genenv-section.js";
+import { verlDefault } from "./keys.js";
 import { layAssignments } from "./layers.js";
 import { agentModelOf, assertHooks, dataFilesOf, envModelOf, type HookRole } from "./parts.js";
 import { chooseRunFolder, type RunFolder } from "./run-folder.js";
 import type { ConfigInput, GenenvConfig } from "./schema.js";
-import { mergeTrees, type Tree, withAt } from "./tree.js";
+import { getAt, type Tree, withAt } from "./tree.js";
 import { verlBase } from "./verl-rules.js";
 import { readYamlFile } from "./yaml-file.js";
 
@@ -47,6 +49,14 @@ export interface ResolvedConfig extends RunFolder {
   placeOf(path: readonly string[]): ErrorPlace | null;
 }
 
+/** A configuration read and checked as `train` does, without running it. */
+export function loadConfig(
+  config: string | ConfigInput | null = null,
+  request: Omit<ConfigRequest, "config"> = {},
+): ResolvedConfig {
+  return resolveConfig({ ...request, config });
+}
+
 /** Reads, lays together and checks a configuration. Throws ConfigError; writes nothing. */
 export function resolveConfig(request: ConfigRequest = {}): ResolvedConfig {
   const cwd = resolve(request.cwd ?? process.cwd());
@@ -80,9 +90,8 @@ function withRunFolder(agent: Tree, { name, runDir }: RunFolder): Tree {
 }
 
 function environmentOf(agent: Tree, genenv: GenenvConfig): Tree {
-  const answers = genenv.num_generations_per_prompt;
-  const shared = withAt(agent, ["actor_rollout_ref", "rollout", "n"], answers);
-  return mergeTrees(shared, genenv.env);
+  const batch = getAt(agent, ["data", "train_batch_size"]) ?? verlDefault("data.train_batch_size");
+  return toEnvironmentOverlay(agent, genenv, Number(batch));
 }
 
 /** The configuration file of a run without one: the project's own, else the one that comes along. */

@@ -1,128 +1,101 @@
 import { ConfigError } from "../../bridge/errors.js";
+import { largestDivisor, microBatchKeys } from "../config/environment-overlay.js";
 import { verlDefault } from "../config/keys.js";
 import type { ResolvedConfig } from "../config/resolve.js";
 import { getAt, type Tree } from "../config/tree.js";
 
+/** One role's numbers, and how its keys are written. */
 interface Role {
   prefix: string;
   tree: Tree;
-  batch: number;
-  mini: number;
+  config: ResolvedConfig;
 }
 
-const actorKey = "actor_rollout_ref.actor";
+const keys = {
+  batch: "data.train_batch_size",
+  mini: "actor_rollout_ref.actor.ppo_mini_batch_size",
+  n: "actor_rollout_ref.rollout.n",
+  whole: "actor_rollout_ref.rollout.max_model_len",
+} as const;
 
 /**
- * Throws where veRL could not divide a role's batches: rows of a mini-batch by devices and micro-batch, prompts of
- * a batch by the mini-batch. veRL 0.9: ActorConfig.validate, validate_config, prepare_micro_batches.
+ * Throws where veRL could not divide a role's batches: prompts of a batch by the mini-batch, rows of a mini-batch by
+ * devices and micro-batch. veRL 0.9: ActorConfig.validate, validate_config, prepare_micro_batches.
  */
 export function assertBatches(config: ResolvedConfig): void {
-  assertRole(agentRole(config));
-  if (config.genenv.enable) assertRole(environmentRole(config));
-}
-
-function agentRole({ verl }: ResolvedConfig): Role {
-  return {
-    prefix: "",
-    tree: verl.agent,
-    batch: numberAt(verl.agent, "data.train_batch_size"),
-    mini: numberAt(verl.agent, `${actorKey}.ppo_mini_batch_size`),
-  };
-}
-
-/** What genenv.env doesn't name is sized so that the answers about fill the agent's batch. */
-function environmentRole({ verl, genenv }: ResolvedConfig): Role {
-  const named = (key: string): number | null => {
-    const value = getAt(genenv.env, key.split("."));
-    return typeof value === "number" ? value : null;
-  };
-  const filling = Math.floor(
-    numberAt(verl.agent, "data.train_batch_size") / genenv.num_generations_per_prompt,
-  );
-  const batch = named("data.train_batch_size") ?? Math.max(1, filling);
-  const mini = named(`${actorKey}.ppo_mini_batch_size`) ?? batch;
-  return { prefix: "genenv.env.", tree: verl.environment, batch, mini };
+  const { verl, genenv } = config;
+  assertRole({ prefix: "", tree: verl.agent, config });
+  if (genenv.enable) assertRole({ prefix: "genenv.env.", tree: verl.environment, config });
 }
 
 function assertRole(role: Role): void {
-  const { prefix, tree, batch, mini } = role;
-  const n = numberAt(tree, "actor_rollout_ref.rollout.n");
-  const sizes = {
-    [`${prefix}data.train_batch_size`]: batch,
-    [`${prefix}${actorKey}.ppo_mini_batch_size`]: mini,
-  };
-  const counts = { ...sizes, [`${prefix}actor_rollout_ref.rollout.n`]: n };
-  for (const [key, value] of Object.entries(counts)) {
-    if (!Number.isInteger(value) || value < 1)
-      throw batchError(`${key} is ${value}`, "it counts from 1");
-  }
-  const [batchName, miniName] = Object.entries(sizes).map(([key, value]) => `${key} (${value})`);
+  const [batch, mini, n] = [count(role, keys.batch), count(role, keys.mini), count(role, keys.n)];
+  const name = (key: string, value: number): string => `${role.prefix}${key} (${value})`;
   if (mini > batch) {
-    throw batchError(
-      `${miniName} is larger than ${batchName}`,
-      `set ${prefix}${actorKey}.ppo_mini_batch_size to ${batch} or less`,
-    );
+    throw batchError(role, keys.mini, {
+      message: `${name(keys.mini, mini)} is larger than ${name(keys.batch, batch)}`,
+      hint: `set ${role.prefix}${keys.mini} to ${batch} or less`,
+    });
   }
   if (batch % mini !== 0) {
-    throw batchError(
-      `${batchName} does not divide by ${miniName}`,
-      `make the mini-batch a divisor of ${batch}`,
-    );
+    throw batchError(role, keys.mini, {
+      message: `${name(keys.batch, batch)} does not divide by ${name(keys.mini, mini)}`,
+      hint: `make the mini-batch a divisor of ${batch}, such as ${largestDivisor(batch, mini)}`,
+    });
   }
-  assertMicro(role, mini * n);
+  assertDevices(role, mini * n);
   assertLengths(role);
 }
 
-function assertMicro({ prefix, tree }: Role, rows: number): void {
-  const devices = numberAt(tree, "trainer.n_gpus_per_node") * numberAt(tree, "trainer.nnodes");
+function assertDevices(role: Role, rows: number): void {
+  const devices = count(role, "trainer.n_gpus_per_node") * count(role, "trainer.nnodes");
+  const written = `${role.prefix}${keys.mini} x rollout.n`;
   if (rows % devices !== 0) {
-    throw batchError(
-      `a mini-batch of ${rows} rows (${prefix}${actorKey}.ppo_mini_batch_size x rollout.n) does not divide by ${devices} devices`,
-      `make it a multiple of ${devices}`,
-    );
+    throw batchError(role, keys.mini, {
+      message: `a mini-batch of ${rows} rows (${written}) does not divide by ${devices} devices`,
+      hint: `make it a multiple of ${devices}`,
+    });
   }
-  if (getAt(tree, [...actorKey.split("."), "use_dynamic_bsz"]) === true) return;
-  const each = rows / devices;
-  const keys = [
-    `${actorKey}.ppo_micro_batch_size_per_gpu`,
-    "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu",
-    "actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu",
-  ];
-  for (const key of keys) {
-    const micro = getAt(tree, key.split("."));
-    if (typeof micro !== "number") continue;
-    if (Number.isInteger(micro) && micro > 0 && each % micro === 0) continue;
-    throw batchError(
-      `${each} rows a device (${prefix}${actorKey}.ppo_mini_batch_size x rollout.n) do not divide by ${prefix}${key} (${micro})`,
-      `use a divisor of ${each}, such as ${largestDivisor(each, micro)}`,
-    );
-  }
+  if (getAt(role.tree, ["actor_rollout_ref", "actor", "use_dynamic_bsz"]) === true) return;
+  for (const key of microBatchKeys) assertMicro(role, key, rows / devices);
 }
 
-function assertLengths({ prefix, tree }: Role): void {
-  const keys = ["data.max_prompt_length", "data.max_response_length"];
-  const [prompt = 0, response = 0] = keys.map((key) => numberAt(tree, key));
-  const whole = getAt(tree, ["actor_rollout_ref", "rollout", "max_model_len"]);
+function assertMicro(role: Role, key: string, rows: number): void {
+  const micro = getAt(role.tree, key.split("."));
+  if (typeof micro !== "number") return;
+  if (Number.isInteger(micro) && micro > 0 && rows % micro === 0) return;
+  throw batchError(role, key, {
+    message: `${rows} rows a device (${role.prefix}${keys.mini} x rollout.n) do not divide by ${role.prefix}${key} (${micro})`,
+    hint: `use a divisor of ${rows}, such as ${largestDivisor(rows, micro)}`,
+  });
+}
+
+function assertLengths(role: Role): void {
+  const prompt = count(role, "data.max_prompt_length");
+  const response = count(role, "data.max_response_length");
+  const whole = getAt(role.tree, keys.whole.split("."));
   if (typeof whole !== "number" || prompt + response <= whole) return;
-  throw batchError(
-    `${prefix}data.max_prompt_length (${prompt}) and max_response_length (${response}) together exceed ${prefix}actor_rollout_ref.rollout.max_model_len (${whole})`,
-    `set max_model_len to ${prompt + response} or more, or leave it out`,
-  );
+  throw batchError(role, keys.whole, {
+    message: `${role.prefix}data.max_prompt_length (${prompt}) and max_response_length (${response}) together exceed ${role.prefix}${keys.whole} (${whole})`,
+    hint: `set max_model_len to ${prompt + response} or more, or leave it out`,
+  });
 }
 
-function largestDivisor(number: number, limit: number): number {
-  for (let divisor = Math.min(number, Math.floor(limit)); divisor > 1; divisor--) {
-    if (number % divisor === 0) return divisor;
-  }
-  return 1;
+/** A whole number from 1 on: the role's own, else veRL's default. */
+function count(role: Role, key: string): number {
+  const value = getAt(role.tree, key.split(".")) ?? verlDefault(key);
+  if (typeof value === "number" && Number.isInteger(value) && value >= 1) return value;
+  throw batchError(role, key, {
+    message: `${role.prefix}${key} is ${JSON.stringify(value)}`,
+    hint: "it takes a whole number from 1 on",
+  });
 }
 
-/** A number of the overlay, else veRL's default. */
-function numberAt(tree: Tree, key: string): number {
-  const value = getAt(tree, key.split(".")) ?? verlDefault(key);
-  return typeof value === "number" ? value : Number.NaN;
-}
-
-function batchError(message: string, hint: string): ConfigError {
-  return new ConfigError(message, { code: "batch-arithmetic", hint });
+function batchError(
+  { prefix, config }: Role,
+  key: string,
+  { message, hint }: { message: string; hint: string },
+): ConfigError {
+  const place = config.placeOf(`${prefix}${key}`.split(".")) ?? config.placeOf(key.split("."));
+  return new ConfigError(message, { code: "batch-arithmetic", hint, place });
 }

@@ -121,6 +121,42 @@ describe("roles", () => {
   });
 });
 
+describe("the environment's batches", () => {
+  const sizes = (overrides: string[]): unknown => resolve(overrides).verl.environment;
+
+  test("are sized so that its answers about fill the agent's batch", () => {
+    const overrides = ["data.train_batch_size=9", "genenv.num_generations_per_prompt=4"];
+    expect(sizes(overrides)).toMatchObject({
+      data: { train_batch_size: 2 },
+      actor_rollout_ref: { actor: { ppo_mini_batch_size: 2 }, rollout: { n: 4 } },
+    });
+    expect(sizes(["data.train_batch_size=2"])).toMatchObject({ data: { train_batch_size: 1 } });
+  });
+
+  test("take the agent's micro-batch as far as it divides their rows", () => {
+    const overrides = [
+      "data.train_batch_size=12",
+      "genenv.num_generations_per_prompt=4",
+      "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=8",
+    ];
+    const actor = { ppo_mini_batch_size: 3, ppo_micro_batch_size_per_gpu: 6 };
+    expect(sizes(overrides)).toMatchObject({ actor_rollout_ref: { actor } });
+  });
+
+  test("are what genenv.env says where it says it", () => {
+    const overrides = [
+      "genenv.env.data.train_batch_size=6",
+      "genenv.env.actor_rollout_ref.actor.ppo_mini_batch_size=3",
+      "genenv.env.actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=5",
+    ];
+    const actor = { ppo_mini_batch_size: 3, ppo_micro_batch_size_per_gpu: 5 };
+    expect(sizes(overrides)).toMatchObject({
+      data: { train_batch_size: 6 },
+      actor_rollout_ref: { actor },
+    });
+  });
+});
+
 describe("overrides", () => {
   test("take YAML values: numbers, booleans, lists, null, empty text", () => {
     const { verl } = resolve([
