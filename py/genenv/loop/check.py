@@ -6,6 +6,7 @@ from typing import Any
 
 from genenv.errors import DataError
 from genenv.loop.events import Emit
+from genenv.loop.python_reward import load_python_reward
 from genenv.loop.settings import Settings, from_params
 from genenv.loop.tasks import Task, read_tasks
 
@@ -23,6 +24,7 @@ def check(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str
         DataError: prompts longer than ``data.max_prompt_length``, named by file and row.
     """
     settings = from_params(params)
+    load_python_reward(settings.agent)
     data = settings.agent.data
     tokenizer = _tokenizer(settings)
     longest = {}

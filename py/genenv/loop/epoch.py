@@ -22,6 +22,7 @@ from genenv.loop.metrics import (
     environment_metrics,
     update_metrics,
 )
+from genenv.loop.python_reward import Scorer
 from genenv.loop.record import Rewards, answer_rows, ledger_entries, response_rows
 from genenv.loop.rollouts import write_rollouts
 from genenv.loop.scoring import Group
@@ -52,6 +53,7 @@ class EpochRunner:
         settings: Settings,
         roles: dict[str, RoleHandle],
         client: HookClient,
+        scorer: Scorer,
         seed_tasks: list[Task],
         state: LoopState,
         ledger: Ledger,
@@ -62,6 +64,7 @@ class EpochRunner:
         self._agent = roles["agent"]
         self._environment = roles.get("environment")
         self._client = client
+        self._scorer = scorer
         self._seed_tasks = seed_tasks
         self._state = state
         self._ledger = ledger
@@ -166,7 +169,7 @@ class EpochRunner:
         groups = timer.measure(
             "reward",
             lambda: scoring.score_groups(
-                self._client,
+                self._scorer,
                 batch,
                 rollout["rows"],
                 success_threshold=genenv["success_threshold"],

@@ -16,6 +16,7 @@ from genenv.loop.events import Emit, Progress
 from genenv.loop.ledger import Ledger
 from genenv.loop.metrics import reward_metrics
 from genenv.loop.pool import Pool
+from genenv.loop.python_reward import load_python_reward
 from genenv.loop.record import response_rows
 from genenv.loop.rollouts import write_rollouts
 from genenv.loop.scoring import score_groups
@@ -64,6 +65,7 @@ class _Run:
         self._settings = settings
         self._roles = stack.roles
         self._client = client
+        self._scorer = load_python_reward(settings.agent) or client
         self._progress = progress
         self._stop = stop
         self._checkpoints = settings.run_dir / "checkpoints"
@@ -82,6 +84,7 @@ class _Run:
             self._settings,
             self._roles,
             self._client,
+            self._scorer,
             self._seed_tasks,
             self._state,
             self._ledger,
@@ -166,7 +169,7 @@ class _Run:
         )
         genenv = self._settings.genenv
         groups = score_groups(
-            self._client,
+            self._scorer,
             self._validation_tasks,
             rollout["rows"],
             success_threshold=genenv["success_threshold"],

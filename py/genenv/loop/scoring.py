@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from genenv.errors import HookError
-from genenv.hooks import HookClient, ScoreResult
+from genenv.hooks import ScoreResult
+from genenv.loop.python_reward import Scorer
 from genenv.loop.tasks import Task
 
 
@@ -54,7 +55,7 @@ class Group:
 
 
 def score_groups(
-    client: HookClient,
+    scorer: Scorer,
     tasks: Sequence[Task],
     rows: list[dict[str, Any]],
     *,
@@ -64,7 +65,7 @@ def score_groups(
     """Score a whole rollout in one batch.
 
     Args:
-        client: the hook plane.
+        scorer: the hook plane, or a Python reward.
         tasks: P tasks that were rolled out.
         rows: the rollout's rows; ``row["prompt"]`` is the index into ``tasks``.
         success_threshold: value from which a score without a word on success is one.
@@ -74,7 +75,7 @@ def score_groups(
         One group a task, in order; a task whose rollout failed has an empty one.
     """
     owners = [tasks[row["prompt"]] for row in rows]
-    results = client.score(
+    results = scorer.score(
         [row["text"] for row in rows],
         [task.ground_truth for task in owners],
         [task.id for task in owners],
