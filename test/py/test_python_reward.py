@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import pytest
-from omegaconf import OmegaConf
-
 from genenv.errors import ConfigError
 from genenv.loop.python_reward import PythonReward, load_python_reward
+from omegaconf import OmegaConf
 
 
 def test_passes_what_verl_passes_and_takes_numbers_of_a_mapping_as_metrics() -> None:
