@@ -25,8 +25,8 @@ HEADER = """\
 export const verlVersion = {version};
 
 /**
- * veRL's keys (dotted) with their defaults. A `null` default takes a value of any type; `{{}}` takes
- * any keys below it; "???" has to be set; "${{...}}" follows another key.
+ * veRL's keys (dotted) with their defaults. A `null` default takes a value of any type; `{{}}`
+ * takes any keys below it; "???" has to be set; "${{...}}" follows another key.
  */
 export const verlKeys: Readonly<Record<string, unknown>> = {{
 """

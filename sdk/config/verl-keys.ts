@@ -6,8 +6,8 @@
 export const verlVersion = "0.9.1";
 
 /**
- * veRL's keys (dotted) with their defaults. A `null` default takes a value of any type; `{}` takes
- * any keys below it; "???" has to be set; "${...}" follows another key.
+ * veRL's keys (dotted) with their defaults. A `null` default takes a value of any type; `{}`
+ * takes any keys below it; "???" has to be set; "${...}" follows another key.
  */
 export const verlKeys: Readonly<Record<string, unknown>> = {
   "model_engine": "dp",
