@@ -1,5 +1,4 @@
-"""The Ray cluster of a run: a private one on this machine, gone with the run, or one that is
-already there."""
+"""The Ray cluster of a run: a private one on this machine that ends with the run, or one found."""
 
 import contextlib
 import logging
@@ -11,9 +10,8 @@ from typing import Any
 
 from genenv.errors import WorkerError
 
-_LOGICAL_CPUS = (
-    64  # veRL's actors each take a slot; more slots than cores keeps them from waiting for ever
-)
+# veRL's actors each take a slot; more slots than cores keeps them from waiting for ever.
+_LOGICAL_CPUS = 64
 _OBJECT_STORE_BYTES = 256 * 1024 * 1024
 _PY_FOLDER = Path(__file__).resolve().parents[1]
 
@@ -24,8 +22,7 @@ class Cluster:
 
     Attributes:
         address: ``host:port`` of the cluster's head.
-        runtime_env: what every Ray worker of a role gets: environment variables and the Python to
-        run.
+        runtime_env: what each Ray worker of a role gets: environment variables, the Python to run.
         folder: Ray's session folder where the cluster is ours, else None.
     """
 

@@ -1,5 +1,4 @@
-"""Process hygiene on Linux: children that cannot outlive their parent, and trees that can be
-counted."""
+"""Process hygiene on Linux: children that cannot outlive their parent."""
 
 import ctypes
 import os
@@ -9,8 +8,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent(parent: int | None = None, sig: int = signal.SIGKILL) -> None:
-    """Have the kernel send ``sig`` to this process when its parent dies
-    (``prctl(PR_SET_PDEATHSIG)``).
+    """Have the kernel send ``sig`` to this process when its parent dies (PR_SET_PDEATHSIG).
 
     Args:
         parent: the process that should be the parent; if another one is by now, it is gone already.

@@ -1,5 +1,4 @@
-"""veRL's Hydra configuration for each role: its own defaults, then the device's, the user's, and
-ours."""
+"""veRL's Hydra configuration for each role: its defaults, then the device's, the user's, ours."""
 
 import difflib
 from pathlib import Path
@@ -89,8 +88,7 @@ def role_config(
 
 
 def _role_overlay(role: Role, genenv: dict[str, Any]) -> dict[str, Any]:
-    """What the loop itself decides: how a role's trainer is driven, and the environment's
-    objective."""
+    """What the loop itself decides: how a role's trainer is driven, and by which objective."""
     tree: dict[str, Any] = {
         "trainer": {
             "v1": {"trainer_mode": "genenv_role", "genenv_role": {}},
@@ -136,8 +134,7 @@ def _largest_divisor(number: int, limit: int) -> int:
 
 
 def refuse_unknown_keys(config: DictConfig, overlay: dict[str, Any], added: list[str]) -> None:
-    """Raise for the first key of ``overlay`` that veRL does not have and that was not added with
-    ``+``."""
+    """Raise for the first key of ``overlay`` that veRL lacks and that was not added with ``+``."""
     known = set(_paths(OmegaConf.to_container(config, resolve=False)))
     for path in _paths(overlay):
         if path in known or path in added or any(path.startswith(f"{a}.") for a in added):

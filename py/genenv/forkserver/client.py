@@ -1,5 +1,4 @@
-"""Stands where ``python`` would stand: hands this process over to the fork server and waits for
-its exit.
+"""Stands where ``python`` would: hands this process to the fork server and waits for its exit.
 
 Only the standard library, run with ``-S -E``: it must start in milliseconds.
 """

@@ -1,8 +1,10 @@
 """The fork server: ``python -m genenv.forkserver.server SOCKET PARENT_PID``.
 
-Protocol (one connection a process, so that the client can wait for its exit):
-client: u64 big-endian size + file descriptors (SCM_RIGHTS), then that many bytes of JSON
-``{"argv", "env", "cwd", "fds"}``; server: u64 pid, and when the child ends, u64 exit code.
+Protocol, one connection a process, so that the client can wait for its exit:
+
+- client: u64 big-endian size + file descriptors (SCM_RIGHTS), then that many bytes of JSON
+  ``{"argv", "env", "cwd", "fds"}``;
+- server: u64 pid, and when the child ends, u64 exit code.
 """
 
 import array
@@ -71,15 +73,13 @@ def main(path: str, parent: int) -> None:
 
 
 def preload(modules: tuple[str, ...]) -> None:
-    """Import ``modules`` with Ray hidden: a Ray imported before the fork fails to reach its
-    cluster."""
+    """Import ``modules`` with Ray hidden: one imported before the fork can't reach its cluster."""
     sys.modules["ray"] = None  # type: ignore[assignment]
     for name in modules:
         try:
             importlib.import_module(name)
         except Exception as error:
-            # A module that moved makes the start slower, not wrong: the children import it
-            # themselves.
+            # A module that moved makes the start slower, not wrong: children import it themselves.
             print(f"preload {name}: {error!r}"[:300], flush=True)
     del sys.modules["ray"]
     for name in [m for m in sys.modules if m.endswith(".ray_utils")]:
@@ -198,8 +198,8 @@ def _receive(client: socket.socket) -> tuple[dict, list[int]]:
 
 
 def _place_descriptors(received: list[int], wanted: list[int]) -> None:
-    """Put the received files at the numbers they had in the client; via high numbers, so none is
-    overwritten."""
+    """Put the received files at the numbers they had in the client."""
+    # By way of high numbers, so that none overwrites another.
     high = [fcntl.fcntl(fd, fcntl.F_DUPFD, _HIGH_FD) for fd in received]
     for fd in received:
         os.close(fd)
@@ -225,8 +225,7 @@ def _adopt(request: dict) -> None:
 
 
 def _run(argv: list[str]) -> None:
-    """Do what ``python ARGV`` would: ``-c CODE``, ``-m MODULE`` or a script; interpreter flags are
-    dropped."""
+    """Do what ``python ARGV`` would: ``-c CODE``, ``-m MODULE`` or a script, without its flags."""
     while argv and argv[0].startswith("-") and argv[0] not in ("-c", "-m"):
         argv = argv[1:]
     if not argv:

@@ -1,2 +1,1 @@
-"""The co-evolution loop: epochs over two roles, state (pool, ledger, phase, random states), and
-its files."""
+"""The co-evolution loop: epochs over two roles, its state (pool, ledger, draws) and its files."""

@@ -18,8 +18,7 @@ def folder_for(checkpoints: Path, epoch: int) -> Path:
 def save(
     checkpoints: Path, epoch: int, roles: dict[str, RoleHandle], state: dict[str, Any]
 ) -> Path:
-    """Write ``epoch-N``: each role as a transformers folder, the trainers' own state, and the
-    loop's.
+    """Write ``epoch-N``: each role as a transformers folder, the trainers' state, and the loop's.
 
     The folder gets its name only when everything in it is on disk, so a crash leaves a draft that
     nobody reads.

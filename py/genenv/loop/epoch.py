@@ -1,8 +1,8 @@
 """One co-evolution epoch on one set of rollouts (GenEnv, arXiv 2512.19682).
 
-Environment prompts -> answers -> tasks -> the agent's batch -> responses -> scores. These
-responses are the
-agent's GRPO batch and give each task's success rate, from which the environment's rewards follow.
+Environment prompts -> answers -> tasks -> the agent's batch -> responses -> scores. These responses
+are the agent's GRPO batch and give each task's success rate, from which the environment's rewards
+follow.
 """
 
 import threading
@@ -141,8 +141,7 @@ class EpochRunner:
     # -- the agent's batch -------------------------------------------------------------------------
 
     def _fill_batch(self, generated: list[Task]) -> list[Task]:
-        """This epoch's tasks first; the places they leave go to seed data and pool in the
-        configured ratio."""
+        """This epoch's tasks, then seed data and pool in the configured ratio."""
         size = self._settings.batch_size
         batch = generated[:size]
         places = size - len(batch)
@@ -265,8 +264,7 @@ class EpochRunner:
         return {decision.id: decision for decision in decisions}
 
     def _keep(self, groups: list[Group], decisions: dict[str, Decision], epoch: int) -> None:
-        """Kept generated tasks join or stay in the pool; others leave it. Seed data is never
-        pooled."""
+        """Kept generated tasks join or stay in the pool, others leave it; seed data never joins."""
         for group in groups:
             task, rate = group.task, group.success_rate
             if rate is None:

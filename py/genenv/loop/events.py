@@ -1,5 +1,4 @@
-"""Progress out of the loop: events to the TypeScript side, and the same numbers to
-``metrics.jsonl``."""
+"""Progress out of the loop: events for TypeScript, and the same numbers in ``metrics.jsonl``."""
 
 import math
 import time
@@ -26,8 +25,7 @@ class Progress:
         self._send({"type": "phase", "phase": phase, "role": role, "detail": detail})
 
     def metrics(self, phase: str, values: dict[str, float]) -> None:
-        """Numbers of ``agent``, ``environment`` or ``validation``; also a line of
-        ``metrics.jsonl``."""
+        """Numbers of ``agent``, ``environment`` or ``validation``, here and in the metrics file."""
         finite = {name: float(value) for name, value in values.items() if math.isfinite(value)}
         line = {
             "time": time.time(),

@@ -61,8 +61,7 @@ def pick_seeds(
     prompts: int,
     generator: random.Random,
 ) -> list[list[Seed]]:
-    """Tasks to show in each environment prompt: half from the pool where it has any, the rest from
-    the data."""
+    """Tasks to show in each environment prompt: up to half from the pool, the rest from data."""
     chosen = []
     for _ in range(prompts):
         drawn = pool.draw(SEEDS_PER_PROMPT // 2, generator, without=set())

@@ -104,8 +104,7 @@ class Ledger:
         write_parquet(self._path, self._rows, _SCHEMA)
 
     def read(self, rows: int) -> None:
-        """Take the first ``rows`` entries of the file on disk: those that a checkpoint stands
-        for."""
+        """Take the file's first ``rows`` entries: those that a checkpoint stands for."""
         import pyarrow.parquet as pq
 
         self._rows = pq.read_table(self._path).slice(0, rows).to_pylist() if rows else []

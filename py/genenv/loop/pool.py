@@ -45,8 +45,7 @@ class Pool:
         return list(self._entries.values())
 
     def add(self, task: Task, weight: float, success_rate: float, epoch: int) -> list[PoolEntry]:
-        """Keep a task, or renew the one with the same prompt; gives the entries that had to
-        leave."""
+        """Keep a task, or renew the one with its prompt; gives the entries that had to leave."""
         key = normalise(task.prompt_text)
         known = self._entries.get(key)
         self._entries[key] = PoolEntry(
@@ -70,8 +69,7 @@ class Pool:
         return gone
 
     def draw(self, count: int, generator: random.Random, without: set[str]) -> list[PoolEntry]:
-        """Up to ``count`` different entries, each draw by weight; ids in ``without`` are left
-        out."""
+        """Up to ``count`` different entries, drawn by weight; ids in ``without`` are left out."""
         left = [e for e in self._entries.values() if e.task.id not in without]
         drawn: list[PoolEntry] = []
         while left and len(drawn) < count:

@@ -1,5 +1,4 @@
-"""The rollouts of an epoch as Parquet: every response and answer with its score or its reason for
-having none."""
+"""The rollouts of an epoch as Parquet: each response and answer, with its score or why not."""
 
 from pathlib import Path
 from typing import Any

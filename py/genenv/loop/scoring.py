@@ -1,5 +1,4 @@
-"""From scored responses to what GRPO and the environment reward need: groups, success rates,
-rewards."""
+"""From scored responses to what GRPO and the environment reward need: groups and success rates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,8 +42,7 @@ class Group:
         return len({score.value for score in self.scores if score.kind == "score"}) > 1
 
     def trainable(self) -> list[tuple[dict[str, Any], float]]:
-        """Rows with their rewards; none where fewer than two were scored, since one has no group
-        to compare with."""
+        """Rows with their rewards; none where fewer than two have one: nothing to compare."""
         if self.scored < 2:
             return []
         return [
@@ -101,8 +99,7 @@ def score_groups(
 
 
 def _as_zero(result: ScoreResult) -> ScoreResult:
-    """The user's own choice (``on_failure: zero``); the failure's code and reason stay beside the
-    0."""
+    """The user's own choice (``on_failure: zero``); the failure's code and reason stay with it."""
     return ScoreResult(
         kind="score",
         value=0.0,

@@ -1,5 +1,4 @@
-"""A run's parameters as the loop uses them, from the JSON the TypeScript side resolved and
-checked."""
+"""A run's parameters as the loop uses them, from JSON that TypeScript resolved and checked."""
 
 from dataclasses import dataclass
 from pathlib import Path

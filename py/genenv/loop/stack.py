@@ -1,5 +1,4 @@
-"""Everything that must run before the first epoch, and must be gone after the last: started and
-ended as one."""
+"""What must run before the first epoch and be gone after the last, started and ended as one."""
 
 import os
 import shutil
@@ -96,8 +95,7 @@ class Stack:
         }
 
     def stop(self) -> None:
-        """End every process and remove the private folder; safe to call at any point of
-        ``start``."""
+        """End every process and remove the private folder, however far ``start`` came."""
         for handle in self.roles.values():
             handle.stop()
         if self._cluster is not None:

@@ -52,8 +52,7 @@ def read_tasks(files: list[str], prefix: str) -> list[Task]:
     """Every row of veRL-style Parquet files, in order.
 
     Raises:
-        DataError: a row without messages or ground truth (the check before the run names all of
-        them).
+        DataError: a row without messages or ground truth; the check before a run names all such.
     """
     return [task for file in files for task in _read_file(Path(file), prefix, len(files) > 1)]
 

@@ -4,9 +4,8 @@ Extension points: ``register_adv_est`` and ``register_policy_loss``; the module 
 workers through ``rollout.checkpoint_engine.custom_backend_module``.
 
 Source: GenEnv, arXiv 2512.19682: the environment model maximises the log-likelihood of its own
-answers,
-weighted by exp(lambda R), with a KL to the initial model (veRL's ``use_kl_loss`` against its
-reference).
+answers, weighted by exp(lambda R), with a KL to the initial model (veRL's ``use_kl_loss`` against
+its reference).
 """
 
 from collections.abc import Sequence
@@ -27,8 +26,7 @@ def rwr_weights(
         rewards_N: one environment reward an answer, in [0, 1].
         groups_N: the prompt each answer belongs to.
         temperature: lambda; 0 gives every answer weight 1.
-        cap: upper bound of a weight, so that one good answer among many cannot blow up the
-        gradient.
+        cap: upper bound of a weight, so that one good answer among many can't blow the gradient up.
 
     Returns:
         Weights in [0, cap], shape (N,).
@@ -74,8 +72,7 @@ def compute_rwr_loss(
     config: Any = None,
     rollout_is_weights: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, dict[str, Any]]:
-    """Weighted negative log-likelihood of the answers, aggregated as veRL aggregates any policy
-    loss."""
+    """Weighted negative log-likelihood of the answers, aggregated like any policy loss of veRL."""
     loss = agg_loss(
         loss_mat=-advantages * log_prob,
         loss_mask=response_mask,

@@ -26,8 +26,7 @@ def apply() -> None:
 
 
 def _collapse_duplicate_backend() -> None:
-    """``cpu:gloo,cpu:gloo`` (device backend plus CPU backend) is refused by torch as a
-    duplicate."""
+    """torch refuses ``cpu:gloo,cpu:gloo`` (device backend plus CPU backend) as a duplicate."""
     import torch.distributed as dist
 
     original = dist.init_process_group
@@ -41,8 +40,7 @@ def _collapse_duplicate_backend() -> None:
 
 
 def _offload_without_pinned_memory() -> None:
-    """Pinned host memory needs an accelerator; veRL builds the offload policy with the default
-    True."""
+    """Pinned memory needs an accelerator, and veRL builds the policy with the default, True."""
     import torch.distributed.fsdp as fsdp
 
     class UnpinnedOffloadPolicy(fsdp.CPUOffloadPolicy):

@@ -1,8 +1,8 @@
 """A CPU platform for veRL 0.9.1 (extension point: ``verl.plugin.platform.PlatformRegistry``).
 
 veRL drives its device through ``device_module``, the shape of ``torch.cuda``. ``torch.cpu`` has
-only
-part of that shape; what is missing has an obvious meaning on a CPU (nothing to empty, one device).
+only part of that shape; what is missing has an obvious meaning on a CPU (nothing to empty, one
+device).
 """
 
 import contextlib
@@ -66,8 +66,7 @@ def _build_device_module() -> types.ModuleType:
 
 @PlatformRegistry.register(platform="cpu")
 class PlatformCPU(PlatformBase):
-    """One CPU, seen by veRL as one device with a gloo backend and no inter-process memory
-    handles."""
+    """One CPU, seen by veRL as one device with gloo and without inter-process memory handles."""
 
     _module = _build_device_module()
 
@@ -134,8 +133,7 @@ class PlatformCPU(PlatformBase):
         """No device profiler on a CPU."""
 
     def ray_resource_name(self) -> str:
-        # veRL's resource check reads "GPU" or "NPU" only; the local cluster offers that many
-        # "GPU" slots.
+        # veRL's resource check reads "GPU" or "NPU" only; the local cluster offers "GPU" slots.
         return "GPU"
 
     def ray_noset_envvars(self) -> list[str]:

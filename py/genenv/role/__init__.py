@@ -1,2 +1,1 @@
-"""A role (agent or environment): one veRL trainer in a driver process of its own, driven by the
-loop."""
+"""A role, agent or environment: one veRL trainer in a process of its own, driven by the loop."""

@@ -1,10 +1,8 @@
 """A role's driver process: ``python -m genenv.role.driver CONFIG_FILE`` with a socket to the loop.
 
 The file holds the role's name, its veRL configuration, the Ray address and the socket's path.
-Commands arrive
-as ``{"call": name, "args": {...}}`` and are answered with ``{"result": ...}`` or ``{"error":
-{...}}``. When
-the loop goes away, so does this process.
+Commands arrive as ``{"call": name, "args": {...}}`` and are answered with ``{"result": ...}`` or
+``{"error": {...}}``. When the loop goes away, so does this process.
 """
 
 import json

@@ -34,8 +34,7 @@ class RoleHandle:
     def start(
         self, settings: dict[str, Any], python: str | None, environment: dict[str, str]
     ) -> None:
-        """Spawn the driver; ``python`` stands for the interpreter (the fork server's client), or
-        None."""
+        """Spawn the driver; ``python`` is the fork server's client, None for the plain Python."""
         path = self._folder / f"{self.role}.sock"
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(path))

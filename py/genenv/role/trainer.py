@@ -1,11 +1,8 @@
-"""A veRL 0.9.1 V1 trainer that is driven from outside: ``rollout``, then ``update`` with given
-rewards.
+"""A veRL 0.9.1 V1 trainer driven from outside: ``rollout``, then ``update`` with given rewards.
 
 Extension point: ``register_trainer`` on a subclass of ``PPOTrainerSync``. ``fit`` is never called;
-the steps
-below are veRL's own ``_step_once`` with sampling and scoring taken out, since the loop decides
-what is rolled
-out and the TypeScript hooks score it.
+the steps below are veRL's own ``_step_once`` with sampling and scoring taken out, since the loop
+decides what is rolled out and the TypeScript hooks score it.
 """
 
 import time
@@ -47,8 +44,7 @@ class RoleTrainer(PPOTrainerSync):
 
     def __init__(self, config: DictConfig) -> None:
         super().__init__(config)
-        # veRL branches on the mode's name when it submits, saves and loads: this one is
-        # synchronous.
+        # veRL branches on the mode's name when it submits, saves and loads: we are synchronous.
         self.trainer_mode = "sync"
         self.prev_step_profile = self.curr_step_profile = self.next_step_profile = False
         self.timing_raw: dict[str, float] = {}
@@ -163,8 +159,7 @@ class RoleTrainer(PPOTrainerSync):
     def _wait_for(
         self, uids: list[str], partition: str, timeout_s: float
     ) -> dict[str, dict[str, Any]] | None:
-        """Poll for these prompts only: veRL's replay buffer would take anybody's finished
-        prompt."""
+        """Poll for these prompts only; veRL's replay buffer would take anybody's finished one."""
         deadline = time.monotonic() + timeout_s
         while True:
             tags = tq.kv_list(partition).get(partition, {})
@@ -188,8 +183,8 @@ class RoleTrainer(PPOTrainerSync):
             rewards: one finite number a row; it becomes the reward of the last response token.
 
         Returns:
-            ``metrics`` (veRL's names), ``timing`` in seconds by part, ``rows`` and ``padding``
-            counts.
+            ``metrics`` (veRL's names), ``timing`` in seconds by part, and counts of ``rows`` and
+            ``padding``.
         """
         metrics: dict[str, Any] = {}
         self.timing_raw = {}
@@ -239,8 +234,7 @@ class RoleTrainer(PPOTrainerSync):
     # -- checkpoints -------------------------------------------------------------------------------
 
     def save(self, folder: str) -> None:
-        """Write weights (also as a transformers folder), optimiser and random state below
-        ``folder``."""
+        """Write weights (also a transformers folder), optimiser and random state to ``folder``."""
         self.actor_rollout_wg.save_checkpoint(
             folder, None, self.global_steps, max_ckpt_to_keep=None
         )
