@@ -106,16 +106,41 @@ function answerKey(json: Json): GoldCall | null {
   return { name, parameters: gold, complete: true };
 }
 
-/** An answer key nests its lists of allowed values in objects too: each combination is one value. */
+const mostExpanded = 256;
+
+/**
+ * An answer key nests its lists of allowed values in objects too, alone or in lists: each combination is one value.
+ * Past 256 combinations the value stands as it is written.
+ */
 function expandKey(value: Json): Json[] {
-  if (!(value instanceof Map) || ![...value.values()].every(Array.isArray)) return [value];
-  let expanded: Map<string, Json>[] = [new Map()];
-  for (const [key, values] of value as Map<string, Json[]>) {
-    const next = expanded.flatMap((one) =>
-      values.map((part) => (part === "" ? one : new Map([...one, [key, part] as const]))),
-    );
-    if (next.length > 256) return [value];
-    expanded = next;
+  return expand(value) ?? [value];
+}
+
+function expand(value: Json): Json[] | null {
+  if (Array.isArray(value)) {
+    if (!value.some((item) => item instanceof Map)) return [value];
+    return combine(value.map((item) => expand(item)));
   }
-  return expanded;
+  if (!(value instanceof Map) || ![...value.values()].every(Array.isArray)) return [value];
+  const keys = [...value.keys()];
+  const values = combine([...value.values()] as Json[][]);
+  return (
+    values?.map(
+      (one) => new Map(keys.map((key, at) => [key, one[at] as Json] as const).filter(isGiven)),
+    ) ?? null
+  );
+}
+
+function isGiven([, part]: readonly [string, Json]): boolean {
+  return part !== "";
+}
+
+/** One list for each way to take an item of every choice; null past the most. */
+function combine(choices: (Json[] | null)[]): Json[][] | null {
+  let combined: Json[][] = [[]];
+  for (const choice of choices) {
+    if (choice === null || combined.length * choice.length > mostExpanded) return null;
+    combined = combined.flatMap((one) => choice.map((part) => [...one, part]));
+  }
+  return combined;
 }
