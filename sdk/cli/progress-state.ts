@@ -34,13 +34,11 @@ export function track(state: ProgressState, event: RunEvent, nowMs: number): Pro
   if (event.type === "phase") {
     const begins = event.epoch > 0 && state.firstEpochMs === null;
     const firstEpochMs = begins ? nowMs : state.firstEpochMs;
-    return { ...next, phase: event.phase, detail: event.detail, firstEpochMs };
+    const ends = event.phase === "epoch-end" ? [...state.epochEndsMs, nowMs] : state.epochEndsMs;
+    return { ...next, phase: event.phase, detail: event.detail, firstEpochMs, epochEndsMs: ends };
   }
   if (event.type !== "metrics") return next;
-  const values = { ...state.values, ...event.values };
-  // The curriculum's numbers are an epoch's last.
-  const ends = event.phase === "curriculum" ? [...state.epochEndsMs, nowMs] : state.epochEndsMs;
-  return { ...next, values, epochEndsMs: ends };
+  return { ...next, values: { ...state.values, ...event.values } };
 }
 
 /** Milliseconds until the last epoch ends, by the mean epoch so far; null before the first has ended. */

@@ -12,14 +12,14 @@ export const toSafeText = (text: string): string => text.replace(control, "");
 export function formatEvent(event: RunEvent, state: ProgressState, nowMs: number): string | null {
   switch (event.type) {
     case "phase":
+      if (event.phase === "epoch-end") return epochLine(state, nowMs);
       return event.detail === null ? null : `  ${toSafeText(event.detail)}`;
     case "warning":
       return `warning: ${toSafeText(event.message)}`;
     case "checkpoint":
       return `saved ${event.path}`;
     case "metrics":
-      if (event.phase === "validation") return validationLine(event.values, event.epoch);
-      return event.phase === "curriculum" ? epochLine(state, nowMs) : null;
+      return event.phase === "validation" ? validationLine(event.values, event.epoch) : null;
     default:
       return null;
   }

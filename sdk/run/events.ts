@@ -16,6 +16,7 @@ const phaseSchema = z.object({
     "reward",
     "agent-update",
     "environment-update",
+    "epoch-end",
     "checkpoint",
     "done",
   ]),
@@ -26,7 +27,7 @@ const phaseSchema = z.object({
 const metricsSchema = z.object({
   ...at,
   type: z.literal("metrics"),
-  phase: z.enum(["agent", "environment", "validation", "curriculum"]),
+  phase: z.enum(["agent", "environment", "validation"]),
   values: finite,
 });
 

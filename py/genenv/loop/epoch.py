@@ -101,6 +101,7 @@ class EpochRunner:
             values |= curriculum_metrics(generation, entries, self._state)
             self._progress.metrics("environment", values)
         self._state.epoch = epoch
+        self._progress.phase("epoch-end")
 
     # -- environment answers -----------------------------------------------------------------------
 

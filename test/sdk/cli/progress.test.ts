@@ -19,7 +19,7 @@ const phase = (
 
 const metrics = (
   epoch: number,
-  name: "agent" | "environment" | "validation" | "curriculum",
+  name: "agent" | "environment" | "validation",
   values: Record<string, number>,
 ): RunEvent => ({ type: "metrics", epoch, step: epoch, phase: name, values });
 
@@ -27,8 +27,14 @@ const metrics = (
 const epochEvents = (epoch: number): RunEvent[] => [
   phase(epoch, "reward"),
   metrics(epoch, "agent", { "agent/reward_mean": 0.25, "agent/success_rate": 0.25 }),
-  metrics(epoch, "environment", { "env/reward_mean": 0.5, "env/valid_rate": 1 }),
-  metrics(epoch, "curriculum", { "tasks/generated": 8, "tasks/kept": 3, "tasks/pool": 12 }),
+  metrics(epoch, "environment", {
+    "env/reward_mean": 0.5,
+    "env/valid_rate": 1,
+    "tasks/generated": 8,
+    "tasks/kept": 3,
+    "tasks/pool": 12,
+  }),
+  phase(epoch, "epoch-end"),
 ];
 
 describe("time left", () => {
@@ -97,7 +103,7 @@ describe("without a terminal", () => {
     const [line] = shown([
       phase(1, "reward"),
       metrics(1, "agent", { "agent/reward_mean": 0.5 }),
-      metrics(1, "curriculum", { "tasks/generated": 0 }),
+      phase(1, "epoch-end"),
     ]);
     expect(line).toBe("epoch 1/2  |  agent reward 0.500  |  2 s");
   });

@@ -46,8 +46,15 @@ export const fakeJobs: Record<string, Job> = {
       onEvent?.({
         ...at(epoch),
         type: "metrics",
-        phase: "curriculum",
+        phase: "environment",
         values: { "tasks/kept": 3 },
+      });
+      onEvent?.({
+        ...at(epoch),
+        type: "phase",
+        phase: "epoch-end",
+        role: null,
+        detail: null,
       });
     }
     return fakeResult;
