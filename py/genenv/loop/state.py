@@ -33,39 +33,42 @@ class LoopState:
     def next_seeds(self, tasks: list[Task], count: int, without: set[str]) -> list[Task]:
         """The next ``count`` seed tasks of a shuffled pass; the pass starts anew when it ends.
 
-        A batch never holds a task twice unless there are fewer tasks than places.
+        A batch never holds a task twice unless there are fewer tasks than places; then it holds
+        each once before any twice, and so on.
         """
         chosen: list[Task] = []
         taken = set(without)
         for _ in range(count):
-            index = self._next_index(tasks, taken)
-            chosen.append(tasks[index])
-            taken.add(tasks[index].id)
+            if all(task.id in taken for task in tasks):
+                taken = set()
+            task = tasks[self._next_index(tasks, taken)]
+            chosen.append(task)
+            taken.add(task.id)
         return chosen
 
     def _next_index(self, tasks: list[Task], taken: set[str]) -> int:
-        if not any(tasks[i].id not in taken for i in self.order):
+        if all(tasks[index].id in taken for index in self.order):
             fresh = list(range(len(tasks)))
             self.generator.shuffle(fresh)
             self.order.extend(fresh)
-        for place, index in enumerate(self.order):
-            if tasks[index].id not in taken:
-                return self.order.pop(place)
-        return self.order.pop(0)
+        place = next(p for p, index in enumerate(self.order) if tasks[index].id not in taken)
+        return self.order.pop(place)
 
     def to_json(self) -> dict[str, Any]:
+        """Everything, as JSON values of their own: what the state does later is not in them."""
         version, internal, gauss = self.generator.getstate()
         return {
             "epoch": self.epoch,
             "step": self.step,
-            "success_rates": self.success_rates,
-            "order": self.order,
+            "success_rates": dict(self.success_rates),
+            "order": list(self.order),
             "ledger_rows": self.ledger_rows,
             "pool": self.pool.to_state(),
             "random": [version, list(internal), gauss],
         }
 
     def load_json(self, saved: dict[str, Any]) -> None:
+        """Become what ``to_json`` gave."""
         self.epoch = saved["epoch"]
         self.step = saved["step"]
         self.success_rates = dict(saved["success_rates"])
