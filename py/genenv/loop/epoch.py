@@ -212,14 +212,9 @@ class EpochRunner:
     ) -> dict[str, float]:
         assert self._environment is not None
         self._progress.phase("environment-update", role="environment")
-        pairs = [
-            (answer.row, reward)
-            for answer in generation.answers
-            if (reward := rewards[answer.id]) is not None
-        ]
+        objective = self._settings.genenv["env_update"]
+        pairs = scoring.trainable_answers(generation.answers, rewards, objective)
         values = environment_metrics(generation, rewards)
-        if self._settings.genenv["env_update"] == "none":
-            pairs = []
         used = {id(row) for row, _ in pairs}
         rest = [a.row["key"] for a in generation.answers if id(a.row) not in used]
         self._environment.call("forget", keys=rest)

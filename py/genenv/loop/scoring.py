@@ -1,11 +1,13 @@
 """From scored responses to what GRPO and the environment reward need: groups and success rates."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from genenv.errors import HookError
 from genenv.hooks import ScoreResult
+from genenv.loop.generation import Answer
 from genenv.loop.python_reward import Scorer
 from genenv.loop.tasks import Task
 
@@ -114,6 +116,26 @@ def _success(score: ScoreResult, threshold: float) -> bool | None:
     if score.kind != "score" or score.value is None:
         return None
     return score.success if score.success is not None else score.value >= threshold
+
+
+def trainable_answers(
+    answers: Sequence[Answer], rewards: Mapping[str, float | None], objective: str
+) -> list[tuple[dict[str, Any], float]]:
+    """Rows of the environment's answers with their rewards, as far as they are trained on.
+
+    Args:
+        answers: an epoch's answers.
+        rewards: R by answer id, None where it is not known.
+        objective: ``genenv.env_update``. ``grpo`` compares the answers to a prompt, so one that is
+            alone with a reward is left out: veRL would take its R itself for the advantage.
+    """
+    known = [(a, r) for a in answers if (r := rewards[a.id]) is not None]
+    if objective == "none":
+        return []
+    if objective == "grpo":
+        sizes = Counter(answer.prompt for answer, _ in known)
+        known = [(answer, reward) for answer, reward in known if sizes[answer.prompt] > 1]
+    return [(answer.row, reward) for answer, reward in known]
 
 
 def failure_counts(groups: Sequence[Group]) -> dict[str, int]:
