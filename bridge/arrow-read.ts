@@ -17,7 +17,7 @@ const UTF8 = 5;
 const METADATA_V5 = 4;
 
 /** Throws a HookError "bad-frame" for bytes that are anything else. */
-export function readTextBatch(payload: SharedArrayBuffer): TextBatch {
+export function readTextBatch(payload: Uint8Array): TextBatch {
   try {
     const schema = readMessage(payload, 0, SCHEMA);
     const names = readSchema(schema.header);
@@ -32,15 +32,15 @@ export function readTextBatch(payload: SharedArrayBuffer): TextBatch {
 
 type IpcMessage = { header: FlatTable; bodyStart: number; bodyLength: number; end: number };
 
-function readMessage(payload: SharedArrayBuffer, at: number, type: number): IpcMessage {
-  const view = new DataView(payload, at);
+function readMessage(payload: Uint8Array, at: number, type: number): IpcMessage {
+  const view = viewOf(payload, at);
   if (view.getUint32(0, true) !== 0xffffffff) throw badFrame("holds no Arrow message");
   const metadataLength = view.getInt32(4, true);
   const bodyStart = at + 8 + metadataLength;
   if (metadataLength <= 0 || bodyStart > payload.byteLength) {
     throw badFrame(`holds an Arrow message of ${metadataLength} bytes of metadata`);
   }
-  const message = rootTable(new DataView(payload, at + 8, metadataLength));
+  const message = rootTable(viewOf(payload, at + 8, metadataLength));
   const version = message.int16(0);
   const headerType = message.uint8(1);
   if (version !== METADATA_V5) throw badFrame(`holds Arrow metadata version ${version}`);
@@ -50,6 +50,12 @@ function readMessage(payload: SharedArrayBuffer, at: number, type: number): IpcM
     throw badFrame(`holds an Arrow body of ${bodyLength} bytes that isn't all there`);
   }
   return { header: message.table(2), bodyStart, bodyLength, end: bodyStart + bodyLength };
+}
+
+function viewOf(payload: Uint8Array, at: number, length = payload.length - at): DataView {
+  // Its own bound: the shared buffer behind a payload may be longer than the payload.
+  if (length < 0) throw badFrame("holds no Arrow message");
+  return new DataView(payload.buffer, payload.byteOffset + at, length);
 }
 
 function readSchema(schema: FlatTable): string[] {
@@ -65,11 +71,7 @@ function readSchema(schema: FlatTable): string[] {
   });
 }
 
-function readRecordBatch(
-  payload: SharedArrayBuffer,
-  names: string[],
-  message: IpcMessage,
-): TextBatch {
+function readRecordBatch(payload: Uint8Array, names: string[], message: IpcMessage): TextBatch {
   const rows = message.header.int64(0);
   const nodes = message.header.vector(1);
   const buffers = message.header.vector(2);
@@ -100,7 +102,7 @@ function readRecordBatch(
     const validity = nulls === 0 ? null : region(index * 3);
     if (validity !== null && validity.length * 8 < rows)
       throw badFrame(`misses nulls of "${name}"`);
-    const bits = validity && new Uint8Array(payload, validity.start, validity.length);
+    const bits = validity && payload.subarray(validity.start, validity.start + validity.length);
     columns.set(
       name,
       textColumn(payload, rows, bits, region(index * 3 + 1), region(index * 3 + 2), name),
@@ -112,7 +114,7 @@ function readRecordBatch(
 type Region = { start: number; length: number };
 
 function textColumn(
-  payload: SharedArrayBuffer,
+  payload: Uint8Array,
   rows: number,
   validity: Uint8Array | null,
   offsetsAt: Region,
@@ -120,10 +122,10 @@ function textColumn(
   name: string,
 ): TextColumn {
   if (rows === 0) return { get: () => null };
-  if (offsetsAt.length < 4 * (rows + 1) || offsetsAt.start % 4 !== 0) {
+  if (offsetsAt.length < 4 * (rows + 1) || (payload.byteOffset + offsetsAt.start) % 4 !== 0) {
     throw badFrame(`has too few offsets in column "${name}"`);
   }
-  const offsets = new Int32Array(payload, offsetsAt.start, rows + 1);
+  const offsets = new Int32Array(payload.buffer, payload.byteOffset + offsetsAt.start, rows + 1);
   let before = 0;
   for (let row = 0; row <= rows; row++) {
     const offset = offsets[row] as number;
@@ -131,7 +133,7 @@ function textColumn(
     before = offset;
   }
   if (before > dataAt.length) throw badFrame(`has offsets past the data of column "${name}"`);
-  const bytes = Buffer.from(payload, dataAt.start, dataAt.length);
+  const bytes = Buffer.from(payload.buffer, payload.byteOffset + dataAt.start, dataAt.length);
   return {
     get(row) {
       if (validity !== null && ((validity[row >> 3] as number) & (1 << (row & 7))) === 0)

@@ -1,24 +1,27 @@
+import type { SharedBuffers } from "./shared-buffers.js";
 import { badFrame, decodeHeader, HEADER_BYTES, type Header } from "./wire.js";
 
-/** A frame's payload lies in memory that workers can read without a copy. */
-export type Frame = { header: Header; payload: SharedArrayBuffer };
+/** A frame's payload lies in shared memory, which workers can read without a copy. */
+export type Frame = { header: Header; payload: Uint8Array };
 
 /**
  * Cuts a byte stream into frames.
  *
- * A payload is copied once, from the socket's chunk into its own shared buffer. Throws a HookError "bad-frame" at
+ * A payload is copied once, from the socket's chunk into its shared buffer. Throws a HookError "bad-frame" at
  * the first header that is wrong; the stream can't be used after that.
  */
 export class FrameReader {
   readonly #head = Buffer.alloc(HEADER_BYTES);
   #headFilled = 0;
   #header: Header | null = null;
-  #payload = new SharedArrayBuffer(0);
-  #body = Buffer.from(this.#payload);
+  #payload: Uint8Array = new Uint8Array(0);
   #bodyFilled = 0;
 
   /** The largest payload accepted from now on. */
-  constructor(public maxPayloadBytes: number) {}
+  constructor(
+    public maxPayloadBytes: number,
+    readonly buffers: SharedBuffers,
+  ) {}
 
   /** True when the stream may end here without cutting a frame. */
   get isBetweenFrames(): boolean {
@@ -30,7 +33,7 @@ export class FrameReader {
     let at = 0;
     while (at < chunk.length) {
       at = this.#header === null ? this.#readHead(chunk, at) : this.#readBody(chunk, at);
-      if (this.#header !== null && this.#bodyFilled === this.#body.length) {
+      if (this.#header !== null && this.#bodyFilled === this.#payload.length) {
         const frame = { header: this.#header, payload: this.#payload };
         this.#header = null;
         onFrame(frame);
@@ -49,15 +52,14 @@ export class FrameReader {
     if (this.#headFilled < HEADER_BYTES) return end;
     this.#header = decodeHeader(this.#head, this.maxPayloadBytes);
     this.#headFilled = 0;
-    this.#payload = new SharedArrayBuffer(this.#header.length);
-    this.#body = Buffer.from(this.#payload);
+    this.#payload = this.buffers.take(this.#header.length);
     this.#bodyFilled = 0;
     return end;
   }
 
   #readBody(chunk: Buffer, at: number): number {
-    const end = Math.min(chunk.length, at + this.#body.length - this.#bodyFilled);
-    this.#bodyFilled += chunk.copy(this.#body, this.#bodyFilled, at, end);
+    const end = Math.min(chunk.length, at + this.#payload.length - this.#bodyFilled);
+    this.#bodyFilled += chunk.copy(this.#payload, this.#bodyFilled, at, end);
     return end;
   }
 }

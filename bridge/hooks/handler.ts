@@ -15,7 +15,8 @@ export type RunRows = (request: PoolRequest, signal: AbortSignal) => Promise<Poo
 
 export function createHandler(info: HookInfo, hasAlgorithms: boolean, run: RunRows): Handler {
   const missing = missingHooks(info, hasAlgorithms);
-  return async ({ op, id, attempt }, payload, signal) => {
+  return async ({ header, payload }, signal, release) => {
+    const { op, id, attempt } = header;
     if (op === Op.DESCRIBE) return jsonReply([{ json: toWireJson(info) }]);
     const word = missing.get(op);
     if (word !== undefined) {
@@ -26,7 +27,7 @@ export function createHandler(info: HookInfo, hasAlgorithms: boolean, run: RunRo
     }
     const batch = readTextBatch(payload);
     const where = whereOf(hookName(op, info), batch);
-    const reply = await run({ id, op, attempt, rows: batch.rows, payload, where }, signal);
+    const reply = await run({ id, op, attempt, rows: batch.rows, payload, where, release }, signal);
     return op === Op.SCORE ? await scoreReply(reply) : jsonReply(jsonRows(reply, batch.rows));
   };
 }

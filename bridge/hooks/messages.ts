@@ -38,12 +38,13 @@ export type WorkerStart = {
 export type BlockMessage = {
   type: "block";
   block: number;
-  request: number;
+  /** Blocks of one job share its payload. */
+  job: number;
   op: Op;
   rows: number;
   from: number;
   to: number;
-  payload: SharedArrayBuffer;
+  payload: Uint8Array;
   memory: SharedArrayBuffer;
   /** The request's id, where its rows must be noted in the journal before they run. */
   journalId: bigint | null;

@@ -30,10 +30,7 @@ export function scoreCall(
       response: response(row),
       groundTruth: truth.data,
       taskId: taskId(row),
-      // Made only when the hook looks: an AbortController a sample would cost more than most rewards.
-      get signal(): AbortSignal {
-        return signal();
-      },
+      signal,
     };
     if (used !== null) Object.assign(input, used(row));
     const returned = hook.score(input as never);

@@ -34,12 +34,12 @@ export type OpBatch = {
   rows: number;
   where(row: number): Where;
   /** Runs the user's code for a row; never throws, and returns a promise only when the user's code does. */
-  run(row: number, signal: () => AbortSignal): RowResult | Promise<RowResult>;
+  run(row: number, signal: AbortSignal): RowResult | Promise<RowResult>;
 };
 
-export type RowCall = (row: number, signal: () => AbortSignal) => RowResult | Promise<RowResult>;
+export type RowCall = (row: number, signal: AbortSignal) => RowResult | Promise<RowResult>;
 
-export function openBatch(op: Op, payload: SharedArrayBuffer, hooks: Hooks): OpBatch {
+export function openBatch(op: Op, payload: Uint8Array, hooks: Hooks): OpBatch {
   const batch = readTextBatch(payload);
   const where = whereOf(hookName(op, describeHooks(hooks)), batch);
   return { rows: batch.rows, where, run: guarded(rowCall(op, batch, hooks, where), where) };

@@ -25,9 +25,11 @@ export type PoolRequest = {
   op: Op;
   attempt: number;
   rows: number;
-  payload: SharedArrayBuffer;
+  payload: Uint8Array;
   /** Says whose row it is, for messages. */
   where(row: number): Where;
+  /** Called when no worker can read the payload any more; never where one was killed over it. */
+  release(): void;
 };
 
 /** A request's results: plain scores by row, and all others by row number. */
@@ -49,12 +51,15 @@ export type PoolOptions = {
 };
 
 type Job = {
+  id: number;
   request: PoolRequest;
   memory: RequestMemory;
   others: Map<number, Exclude<RowResult, number>>;
   openRows: number;
   dueMs: number;
   isClosed: boolean;
+  /** Blocks that workers hold. */
+  heldBlocks: number;
   /** Stops listening for the end of the request's connection. */
   forget: () => void;
   resolve: (reply: PoolReply) => void;
@@ -101,6 +106,7 @@ export class Pool {
   /** Milliseconds a row of a synchronous op takes, as a moving average. */
   readonly #costMs = new Map<Op, number>();
   #nextBlock = 1;
+  #nextJob = 1;
   #ticker: NodeJS.Timeout | null = null;
   #info: HookInfo | null = null;
   #loadFailures = 0;
@@ -126,12 +132,14 @@ export class Pool {
   run(request: PoolRequest, signal: AbortSignal): Promise<PoolReply> {
     return new Promise((resolve, reject) => {
       const job: Job = {
+        id: this.#nextJob++,
         request,
         memory: createRequestMemory(request.rows),
         others: new Map(),
         openRows: request.rows,
         dueMs: monotonicMs() + this.#options.limits.batchTimeoutMs,
         isClosed: false,
+        heldBlocks: 0,
         forget: () => {},
         resolve,
         reject,
@@ -252,10 +260,11 @@ export class Pool {
     const { request, memory } = block.job;
     if (seat.blocks.size === 0) seat.beatMs = monotonicMs();
     seat.blocks.set(block.id, block);
+    block.job.heldBlocks += 1;
     const message: ToWorker = {
       type: "block",
       block: block.id,
-      request: 0,
+      job: block.job.id,
       op: request.op,
       rows: request.rows,
       from: block.from,
@@ -386,6 +395,7 @@ export class Pool {
       block.arenas.push(message.buffer);
       return;
     }
+    block.job.heldBlocks -= 1;
     if (message.type === "bad-block") {
       seat.blocks.delete(block.id);
       if (!block.job.isClosed) {
@@ -397,6 +407,7 @@ export class Pool {
       absorb(block);
       this.#retire(seat, block);
     }
+    releaseIfUnread(block.job);
     this.#pump();
   }
 
@@ -574,6 +585,11 @@ function absorb(block: Block): void {
       block.job.others.set(row, result);
     }
   }
+}
+
+/** A block that a killed worker held stays counted, and its payload is left to the garbage collector. */
+function releaseIfUnread(job: Job): void {
+  if (job.isClosed && job.heldBlocks === 0) job.request.release();
 }
 
 function holdsExclusive(seat: Seat, isExclusive: (block: Block) => boolean): boolean {

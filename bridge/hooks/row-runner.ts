@@ -29,11 +29,11 @@ export class RowRunner {
   readonly #waiting: { sink: RowSink; next: number; to: number; done: () => void }[] = [];
   #running = 0;
   #isAsync = false;
-  #signal: LazySignal;
+  /** The next row's. A row that returns a promise keeps it; others have nothing to abort and pass it on. */
+  #controller = new AbortController();
 
   constructor(options: RowRunnerOptions) {
     this.#options = options;
-    this.#signal = new LazySignal(options.timeoutMs);
   }
 
   get isAsync(): boolean {
@@ -68,13 +68,9 @@ export class RowRunner {
   }
 
   #call(sink: RowSink, row: number): RowResult | Promise<RowResult> {
-    // A signal that no row has looked at serves the next one.
-    if (this.#signal.isTaken) this.#signal = new LazySignal(this.#options.timeoutMs);
     sink.started(row);
     currentRow.enterWith({ sink, row });
-    const result = sink.batch.run(row, this.#signal.get);
-    if (result instanceof Promise) this.#signal.isTaken = true;
-    return result;
+    return sink.batch.run(row, this.#controller.signal);
   }
 
   #goAsync(
@@ -132,7 +128,8 @@ export class RowRunner {
   /** Waits for an async result until the deadline; a later one is ignored. */
   #watch(sink: RowSink, row: number, result: Promise<RowResult>, done: () => void): void {
     this.#running += 1;
-    const signal = this.#signal;
+    const controller = this.#controller;
+    this.#controller = new AbortController();
     let isOpen = true;
     const close = (value: RowResult): void => {
       if (!isOpen) return;
@@ -145,31 +142,10 @@ export class RowRunner {
     };
     const { timeoutMs } = this.#options;
     const timer = setTimeout(() => {
-      signal.abort();
+      const reason = `the sample's ${timeoutMs} ms are over`;
+      controller.abort(new DOMException(reason, "TimeoutError"));
       close(timedOut(sink.batch.where(row), timeoutMs));
     }, timeoutMs);
     void result.then(close);
-  }
-}
-
-/** An AbortSignal made at the first look, aborted with a TimeoutError. */
-class LazySignal {
-  isTaken = false;
-  #controller: AbortController | null = null;
-  #isAborted = false;
-
-  constructor(readonly timeoutMs: number) {}
-
-  readonly get = (): AbortSignal => {
-    this.isTaken = true;
-    this.#controller ??= new AbortController();
-    if (this.#isAborted) this.abort();
-    return this.#controller.signal;
-  };
-
-  abort(): void {
-    this.#isAborted = true;
-    const reason = `the sample's ${this.timeoutMs} ms are over`;
-    this.#controller?.abort(new DOMException(reason, "TimeoutError"));
   }
 }

@@ -5,6 +5,7 @@ import { chmodSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { GenEnvError } from "../errors.js";
 import { type Frame, FrameReader } from "../frame-reader.js";
+import { SharedBuffers } from "../shared-buffers.js";
 import {
   badFrame,
   encodeHeader,
@@ -16,14 +17,14 @@ import {
 } from "../wire.js";
 
 export type Reply = { kind: Kind; payload: Uint8Array };
-export type Handler = (
-  header: Header,
-  payload: SharedArrayBuffer,
-  signal: AbortSignal,
-) => Promise<Reply>;
+/** `release` may be called once nobody reads the payload any more. */
+export type Handler = (frame: Frame, signal: AbortSignal, release: () => void) => Promise<Reply>;
 
 /** A path, or a host and port (0 picks one). */
 export type Listen = { path: string } | { host: string; port: number };
+
+/** Payload memory kept for the next frames: a pipelined batch of long completions. */
+const KEPT_BYTES = 64 << 20;
 
 export type FrameServer = { address: string; close(): Promise<void> };
 
@@ -36,10 +37,11 @@ export async function serveFrames(options: {
 }): Promise<FrameServer> {
   const { listen } = options;
   const sockets = new Set<Socket>();
+  const buffers = new SharedBuffers(KEPT_BYTES);
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
-    serveConnection(socket, options);
+    serveConnection(socket, buffers, options);
   });
   if ("path" in listen) rmSync(listen.path, { force: true });
   await listening(server, listen);
@@ -72,6 +74,7 @@ function addressOf(server: Server, listen: Listen): string {
 
 function serveConnection(
   socket: Socket,
+  buffers: SharedBuffers,
   options: { token: string | null; handle: Handler; log: (line: string) => void },
 ): void {
   const { token, handle, log } = options;
@@ -80,7 +83,7 @@ function serveConnection(
   // A listener a request under way, and a client may have many.
   setMaxListeners(0, requests.signal);
   let isTrusted = token === null;
-  const reader = new FrameReader(isTrusted ? MAX_PAYLOAD_BYTES : MAX_HELLO_BYTES);
+  const reader = new FrameReader(isTrusted ? MAX_PAYLOAD_BYTES : MAX_HELLO_BYTES, buffers);
 
   const drop = (error: unknown): void => {
     log(`closed a connection from ${peer}: ${(error as Error).message}`);
@@ -93,7 +96,8 @@ function serveConnection(
     socket.write(payload);
     socket.uncork();
   };
-  const onFrame = ({ header, payload }: Frame): void => {
+  const onFrame = (frame: Frame): void => {
+    const { header, payload } = frame;
     if (header.kind !== Kind.REQUEST) throw badFrame(`is of kind ${header.kind}, not a request`);
     if (header.op === Op.HELLO) {
       if (token !== null && !isSameToken(token, payload)) throw badFrame("brings a wrong token");
@@ -103,7 +107,7 @@ function serveConnection(
       return;
     }
     if (!isTrusted) throw badFrame("comes before the token");
-    handle(header, payload, requests.signal).then(
+    handle(frame, requests.signal, () => buffers.give(payload)).then(
       (reply) => send(header, reply),
       (error: unknown) => {
         if (isCode(error, "cancelled")) return;
@@ -127,12 +131,12 @@ function serveConnection(
   socket.on("close", () => requests.abort());
 }
 
-function isSameToken(token: string, payload: SharedArrayBuffer): boolean {
+function isSameToken(token: string, payload: Uint8Array): boolean {
   // Equal lengths for the constant-time compare, whatever was sent.
   const expected = Buffer.alloc(MAX_HELLO_BYTES);
   const given = Buffer.alloc(MAX_HELLO_BYTES);
   expected.write(token, "utf8");
-  given.set(new Uint8Array(payload).subarray(0, MAX_HELLO_BYTES));
+  given.set(payload.subarray(0, MAX_HELLO_BYTES));
   const isSameLength = payload.byteLength === Buffer.byteLength(token, "utf8");
   return timingSafeEqual(expected, given) && isSameLength;
 }

@@ -68,7 +68,7 @@ class HookWorker {
   /** Whose promise, timer or callback ran last. */
   #lastContext: RowContext | null = null;
   /** The last request's batch: its other blocks need not decode it again. */
-  #lastBatch: { payload: SharedArrayBuffer; batch: OpBatch } | null = null;
+  #lastBatch: { job: number; batch: OpBatch } | null = null;
 
   constructor(start: WorkerStart, hooks: Hooks, post: (message: FromWorker) => void) {
     this.#start = start;
@@ -143,9 +143,9 @@ class HookWorker {
   }
 
   #batchOf(message: BlockMessage): OpBatch {
-    if (this.#lastBatch?.payload !== message.payload) {
+    if (this.#lastBatch?.job !== message.job) {
       const batch = openBatch(message.op, message.payload, this.#hooks);
-      this.#lastBatch = { payload: message.payload, batch };
+      this.#lastBatch = { job: message.job, batch };
     }
     return this.#lastBatch.batch;
   }

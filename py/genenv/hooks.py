@@ -33,6 +33,7 @@ MAX_ATTEMPTS = 8
 RECONNECT_S = 15.0
 """How long a host may stay away: it is started again in about half a second."""
 _SOCKET_BUFFER = 4 << 20
+_Payload = list[pa.Buffer] | list[bytes]
 _NO_METRICS: dict[str, float] = {}
 
 
@@ -101,7 +102,7 @@ class Decision:
 class _Request:
     id: int
     op: Op
-    payload: pa.Buffer | bytes
+    payload: _Payload
     attempt: int = 0
     reply: tuple[Kind, memoryview] | None = None
 
@@ -143,7 +144,7 @@ class HookClient:
 
     def describe(self) -> HookInfo:
         if self._info is None:
-            row = self._json_rows(Op.DESCRIBE, b"")[0]
+            row = self._json_rows(Op.DESCRIBE, [])[0]
             info = _load(str(row["json"]))
             self._info = HookInfo(
                 reward=info["reward"],
@@ -268,7 +269,7 @@ class HookClient:
 
     # --- replies ------------------------------------------------------------------------------
 
-    def _json_rows(self, op: Op, payload: pa.Buffer | bytes) -> list[dict[str, str | None]]:
+    def _json_rows(self, op: Op, payload: _Payload) -> list[dict[str, str | None]]:
         ((kind, body),) = self._call(op, iter([payload]))
         if kind is not Kind.REPLY:
             raise wire.bad_frame(f"of op {op.name} has the reply kind {kind.name}")
@@ -299,7 +300,7 @@ class HookClient:
 
     # --- the connection -----------------------------------------------------------------------
 
-    def _call(self, op: Op, payloads: Iterator[pa.Buffer | bytes]) -> list[tuple[Kind, memoryview]]:
+    def _call(self, op: Op, payloads: Iterator[_Payload]) -> list[tuple[Kind, memoryview]]:
         """Sends every payload, reads every reply, whatever happens to the host meanwhile."""
         deadline = time.monotonic() + self._timeout_s
         requests: list[_Request] = []
@@ -320,7 +321,7 @@ class HookClient:
     def _exchange(
         self,
         op: Op,
-        payloads: Iterator[pa.Buffer | bytes],
+        payloads: Iterator[_Payload],
         requests: list[_Request],
         deadline: float,
     ) -> None:
@@ -404,7 +405,7 @@ class HookClient:
             connection.connect(target)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BUFFER)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BUFFER)
-            hello = _Request(self._take_id(), Op.HELLO, (self._token or "").encode())
+            hello = _Request(self._take_id(), Op.HELLO, [(self._token or "").encode()])
             self._send(connection, hello)
             _receive(connection)
         except BaseException:
@@ -413,7 +414,7 @@ class HookClient:
         return connection
 
     def _send(self, connection: socket.socket, request: _Request) -> None:
-        size = len(request.payload)
+        size = sum(len(piece) for piece in request.payload)
         if size > wire.MAX_PAYLOAD_BYTES:
             raise HookError(
                 f"a request of {size} bytes is over the limit of {wire.MAX_PAYLOAD_BYTES}",
@@ -421,8 +422,7 @@ class HookClient:
                 hint="shorten the responses or the columns that the hook uses",
             )
         header = Header(request.op, Kind.REQUEST, min(request.attempt, 255), request.id, size)
-        connection.sendall(wire.encode_header(header))
-        connection.sendall(memoryview(request.payload))
+        _send_all(connection, [wire.encode_header(header), *request.payload])
 
     def _take_id(self) -> int:
         self._next_id += 1
@@ -436,16 +436,26 @@ class HookClient:
 
 def _chunks(responses: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Ranges of rows that make a frame each."""
-    start, text = 0, 0
-    for row, response in enumerate(responses):
-        if row > start and (row - start >= CHUNK_ROWS or text + len(response) > CHUNK_TEXT):
-            yield start, row
-            start, text = row, 0
-        text += len(response)
-    yield start, len(responses)
+    for start in range(0, len(responses), CHUNK_ROWS):
+        stop = min(start + CHUNK_ROWS, len(responses))
+        lengths = [len(response) for response in responses[start:stop]]
+        if sum(lengths) <= CHUNK_TEXT:
+            yield start, stop
+        else:
+            yield from _long_chunks(start, lengths)
 
 
-def _score_payload(columns: Mapping[str, Sequence[Any]], start: int, stop: int) -> pa.Buffer:
+def _long_chunks(start: int, lengths: list[int]) -> Iterator[tuple[int, int]]:
+    first, text = start, 0
+    for row, length in enumerate(lengths, start):
+        if row > first and text + length > CHUNK_TEXT:
+            yield first, row
+            first, text = row, 0
+        text += length
+    yield first, start + len(lengths)
+
+
+def _score_payload(columns: Mapping[str, Sequence[Any]], start: int, stop: int) -> _Payload:
     part = {name: values[start:stop] for name, values in columns.items()}
     truths = part.pop(Column.GROUND_TRUTH)
     if all(type(truth) is str for truth in truths):
@@ -462,7 +472,7 @@ def _score_payload(columns: Mapping[str, Sequence[Any]], start: int, stop: int) 
     return _batch({"firstRow": start} if start else {}, part)
 
 
-def _batch(params: Mapping[str, Any], columns: dict[str, Sequence[str | None]]) -> pa.Buffer:
+def _batch(params: Mapping[str, Any], columns: dict[str, Sequence[str | None]]) -> _Payload:
     if params:
         rows = len(next(iter(columns.values())))
         columns = {**columns, Column.PARAMS: [_dump(params, "params")] + [None] * (rows - 1)}
@@ -485,7 +495,11 @@ def _score_results(kind: Kind, body: memoryview, rows: int) -> list[ScoreResult]
         values = body.cast("d").tolist() if len(body) == 8 * rows else None
         if values is None:
             raise wire.bad_frame(f"has {len(body)} bytes of scores for {rows} rows")
-        return [ScoreResult("score", value, None, _NO_METRICS) for value in values]
+        if not all(map(math.isfinite, values)):
+            raise wire.bad_frame("has a score that is no finite number")
+        # Results are immutable and most scores are 0 or 1: one object for each value.
+        made = {value: ScoreResult("score", value, None, _NO_METRICS) for value in set(values)}
+        return [made[value] for value in values]
     batch = wire.decode_batch(body, wire.RESULT_SCHEMA)
     if batch.num_rows != rows:
         raise wire.bad_frame(f"has {batch.num_rows} results for {rows} rows")
@@ -531,6 +545,15 @@ def _host_error(body: memoryview) -> HookError:
         return HookError(str(error["message"]), code=str(error["code"]), hint=error["hint"])
     except (ValueError, KeyError, TypeError) as broken:
         raise wire.bad_frame(f"holds a broken error ({broken})") from broken
+
+
+def _send_all(connection: socket.socket, pieces: list[Any]) -> None:
+    views = [memoryview(piece) for piece in pieces if len(piece) > 0]
+    sent = connection.sendmsg(views)
+    for view in views:
+        if sent < len(view):
+            connection.sendall(view[sent:])
+        sent = max(0, sent - len(view))
 
 
 def _receive(connection: socket.socket) -> tuple[Header, memoryview]:

@@ -12,6 +12,7 @@ Text: what UTF-8 can't hold (a lone surrogate) is sent as U+FFFD, by both sides.
 
 from __future__ import annotations
 
+import functools
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
@@ -122,14 +123,18 @@ def bad_frame(what: str) -> HookError:
     )
 
 
-def encode_batch(columns: Mapping[str, Sequence[str | None]]) -> pa.Buffer:
-    """A request's payload: one batch of utf8 columns of the same length."""
+def encode_batch(columns: Mapping[str, Sequence[str | None]]) -> list[pa.Buffer]:
+    """A request's payload in pieces: one batch of utf8 columns of the same length."""
+    names = tuple(columns)
     arrays = [_text_array(values) for values in columns.values()]
-    batch = pa.RecordBatch.from_arrays(arrays, names=list(columns))
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return sink.getvalue()
+    schema, schema_message = _schema_of(names)
+    return [schema_message, pa.RecordBatch.from_arrays(arrays, schema=schema).serialize()]
+
+
+@functools.cache
+def _schema_of(names: tuple[str, ...]) -> tuple[pa.Schema, pa.Buffer]:
+    schema = pa.schema([(name, pa.utf8()) for name in names])
+    return schema, schema.serialize()
 
 
 def decode_batch(payload: Any, schema: pa.Schema) -> pa.RecordBatch:

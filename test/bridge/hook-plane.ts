@@ -13,6 +13,7 @@ import {
   type HookHostOptions,
   startHookHost,
 } from "../../bridge/hooks/host.js";
+import { SharedBuffers } from "../../bridge/shared-buffers.js";
 import { encodeHeader, type Header, Kind, Op } from "../../bridge/wire.js";
 
 export const fixtures = join(import.meta.dirname, "..", "fixtures");
@@ -84,7 +85,7 @@ export class WireClient {
   readonly closed: Promise<void>;
 
   constructor(readonly socket: Socket) {
-    const reader = new FrameReader(1 << 28);
+    const reader = new FrameReader(1 << 28, new SharedBuffers(0));
     socket.on("data", (chunk) =>
       reader.push(chunk, ({ header, payload }) => {
         this.#waiting.get(header.id)?.({ header, payload: Buffer.from(new Uint8Array(payload)) });

@@ -3,6 +3,7 @@ import { readTextBatch } from "../../bridge/arrow-read.js";
 import { HookError } from "../../bridge/errors.js";
 import { FrameReader } from "../../bridge/frame-reader.js";
 import { seededRandom } from "../../bridge/hooks/random.js";
+import { SharedBuffers } from "../../bridge/shared-buffers.js";
 import { MAX_PAYLOAD_BYTES } from "../../bridge/wire.js";
 
 /** Decodes so many mutations of good frames. Returns how many were refused; throws on any other end than a HookError. */
@@ -21,9 +22,11 @@ export function fuzzRequests(good: Buffer[], frames: number, seed: string): numb
   return refused;
 }
 
+const buffers = new SharedBuffers(0);
+
 function decodeRequest(bytes: Buffer): void {
   // Cells are read too: a column that was accepted must be readable to its end.
-  const reader = new FrameReader(MAX_PAYLOAD_BYTES >> 8);
+  const reader = new FrameReader(MAX_PAYLOAD_BYTES >> 8, buffers);
   reader.push(bytes, ({ payload }) => {
     const { rows, columns } = readTextBatch(payload);
     for (const column of columns.values()) {

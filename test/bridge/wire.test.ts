@@ -7,6 +7,7 @@ import { writeBatch } from "../../bridge/arrow-write.js";
 import { type Frame, FrameReader } from "../../bridge/frame-reader.js";
 import { toWireJson } from "../../bridge/hooks/json.js";
 import { seededRandom } from "../../bridge/hooks/random.js";
+import { SharedBuffers } from "../../bridge/shared-buffers.js";
 import { encodeHeader, Kind, MAX_PAYLOAD_BYTES, Op } from "../../bridge/wire.js";
 import { fixtures, payloadOf } from "./hook-plane.js";
 import { fuzzRequests } from "./wire-fuzz.js";
@@ -16,7 +17,7 @@ const manifest = JSON.parse(readFileSync(join(fixtures, "wire", "manifest.json")
 
 function readFrames(chunks: Buffer[], maxPayloadBytes = MAX_PAYLOAD_BYTES): Frame[] {
   const frames: Frame[] = [];
-  const reader = new FrameReader(maxPayloadBytes);
+  const reader = new FrameReader(maxPayloadBytes, new SharedBuffers(0));
   for (const chunk of chunks) reader.push(chunk, (frame) => frames.push(frame));
   reader.end();
   return frames;
@@ -26,9 +27,9 @@ function onlyFrame(bytes: Buffer): Frame {
   return readFrames([bytes])[0] as Frame;
 }
 
-function shared(bytes: Uint8Array): SharedArrayBuffer {
-  const copy = new SharedArrayBuffer(bytes.length);
-  new Uint8Array(copy).set(bytes);
+function shared(bytes: Uint8Array): Uint8Array {
+  const copy = new SharedBuffers(0).take(bytes.length);
+  copy.set(bytes);
   return copy;
 }
 
@@ -70,7 +71,7 @@ test("refuses a stream that ends inside a frame", () => {
 
 test("refuses a payload over the limit before any of it is read", () => {
   expect(() => readFrames([load("score")], 1000)).toThrow(
-    "announces 3888 bytes, and the limit is 1000",
+    "announces 3880 bytes, and the limit is 1000",
   );
 });
 
@@ -156,4 +157,17 @@ test("mutated requests are read or refused, and nothing else", () => {
 test("a reply's header carries its kind", () => {
   const header = { op: Op.SCORE, kind: Kind.REPLY_F64, attempt: 0, id: 2n ** 64n - 1n, length: 0 };
   expect(onlyFrame(encodeHeader(header)).header).toEqual(header);
+});
+
+test("shared memory is used again, up to a bound", () => {
+  const buffers = new SharedBuffers(1 << 20);
+  const first = buffers.take(5000);
+  expect([first.length, first.buffer.byteLength]).toEqual([5000, 8192]);
+  buffers.give(first);
+  expect(buffers.take(8000).buffer).toBe(first.buffer);
+  expect(buffers.take(8000).buffer).not.toBe(first.buffer);
+  const large = buffers.take(2 << 20);
+  buffers.give(large);
+  expect(buffers.take(2 << 20).buffer).not.toBe(large.buffer);
+  expect(buffers.take(0).length).toBe(0);
 });

@@ -23,6 +23,10 @@ def load(name: str) -> tuple[bytes, bytes]:
     return data[:HEADER_BYTES], data[HEADER_BYTES:]
 
 
+def sent(columns: dict[str, Any]) -> bytes:
+    return b"".join(wire.encode_batch(columns))
+
+
 @pytest.mark.parametrize("name", MANIFEST["good"])
 def test_reads_the_header_of_each_good_frame(name: str) -> None:
     expected = MANIFEST["good"][name]
@@ -50,7 +54,7 @@ def test_refuses_a_header_that_is_cut_short() -> None:
 
 
 def test_writes_the_request_of_the_fixture() -> None:
-    payload = wire.encode_batch(MANIFEST["scoreColumns"]).to_pybytes()
+    payload = sent(MANIFEST["scoreColumns"])
     with pa.ipc.open_stream(payload) as reader:
         assert reader.read_next_batch().to_pydict() == MANIFEST["scoreColumns"]
 
@@ -77,14 +81,13 @@ def test_raw_scores_must_fit_the_number_of_rows() -> None:
 
 def test_a_lone_surrogate_becomes_the_replacement_character() -> None:
     assert wire.well_formed("a\ud800b\udfff\ud83d\ude00") == "a\ufffdb\ufffd😀"
-    sent = wire.encode_batch({"response": ["\ud800x", "fine", None]})
-    with pa.ipc.open_stream(sent) as reader:
+    with pa.ipc.open_stream(sent({"response": ["\ud800x", "fine", None]})) as reader:
         assert reader.read_next_batch().to_pydict() == {"response": ["\ufffdx", "fine", None]}
 
 
 @given(st.lists(st.text(st.characters()) | st.none()))
 def test_every_text_of_unicode_survives_the_batch(texts: list[str | None]) -> None:
-    with pa.ipc.open_stream(wire.encode_batch({"response": texts})) as reader:
+    with pa.ipc.open_stream(sent({"response": texts})) as reader:
         assert reader.read_next_batch().column(0).to_pylist() == texts
 
 
