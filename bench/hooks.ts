@@ -1,0 +1,92 @@
+/**
+ * npm run bench:hooks [-- --json] [-- --quick]: the hook plane against the same reward in-process in Python, and
+ * against an HTTP request a sample. Every figure is a ratio inside one run; equal sums are asserted.
+ */
+import { spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { startHookHost } from "../bridge/hooks/host.js";
+import { findReady } from "../bridge/python/setup.js";
+import { boxedAnswer } from "./boxed-answer.js";
+
+type Line = { name: string; ratio: number; target: number } & Record<string, number | string>;
+
+export async function main(args: string[], root: string): Promise<number> {
+  const python = process.env.GENENV_TEST_PYTHON ?? findReady()?.python;
+  if (python === undefined) {
+    process.stderr.write("no Python environment yet; run: npx genenv setup\n");
+    return 1;
+  }
+  const dir = await mkdtemp(join(tmpdir(), "genenv-bench-"));
+  const host = await startHookHost({
+    modules: {
+      reward: { kind: "file", path: join(root, "bench", "boxed-answer.ts"), exportName: "default" },
+      environment: null,
+      curriculum: null,
+      algorithms: null,
+    },
+    dir,
+    logFile: join(dir, "hooks.log"),
+    projectDir: root,
+  });
+  const http = await startHttp();
+  try {
+    const { port } = http.address() as AddressInfo;
+    const { address, token } = host;
+    const options = { address, token, httpPort: port, quick: args.includes("--quick") };
+    return await runClient(python, root, options, args.includes("--json"));
+  } finally {
+    http.close();
+    await host.close();
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+
+/** The usual way to reach a reward that isn't Python: a request a sample. */
+async function startHttp(): Promise<Server> {
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const body = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+      const score = boxedAnswer(body.solution_str, body.ground_truth);
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ score }));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return server;
+}
+
+async function runClient(
+  python: string,
+  root: string,
+  options: object,
+  isJson: boolean,
+): Promise<number> {
+  const client = spawn(python, [join(root, "bench", "hooks_client.py"), JSON.stringify(options)], {
+    env: {
+      ...process.env,
+      PYTHONPATH: [join(root, "py"), process.env.PYTHONPATH].filter(Boolean).join(":"),
+    },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  for await (const text of createInterface(client.stdout)) {
+    process.stdout.write(`${isJson ? text : describe(JSON.parse(text) as Line)}\n`);
+  }
+  return (
+    client.exitCode ??
+    (await new Promise<number>((resolve) => client.once("exit", (code) => resolve(code ?? 1))))
+  );
+}
+
+function describe({ name, ratio, target, ...figures }: Line): string {
+  const rates = Object.entries(figures).map(
+    ([key, value]) => `${key} ${value.toLocaleString("en")}`,
+  );
+  return `${ratio >= target ? "ok  " : "MISS"} ${ratio.toFixed(2)}x (at least ${target}x)  ${name}  [${rates.join(", ")}]`;
+}
