@@ -8,6 +8,7 @@ Protocol, one connection a process, so that the client can wait for its exit:
 """
 
 import array
+import atexit
 import contextlib
 import fcntl
 import gc
@@ -20,6 +21,7 @@ import select
 import signal
 import socket
 import sys
+import threading
 import time
 import traceback
 import types
@@ -165,6 +167,7 @@ class _Server:
             traceback.print_exc()
             return 1
         finally:
+            _finish_like_an_interpreter()
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(Exception):  # a closed pipe must not hide the exit code
                     stream.flush()
@@ -179,6 +182,13 @@ class _Server:
         for other in self._children.values():
             other.close()
         client.close()
+
+
+def _finish_like_an_interpreter() -> None:
+    """Wait for threads and run exit handlers: multiprocessing unlinks its semaphores in one."""
+    with contextlib.suppress(Exception):  # a handler's fault must not change the exit code
+        threading._shutdown()
+    atexit._run_exitfuncs()
 
 
 def _receive(client: socket.socket) -> tuple[dict, list[int]]:

@@ -6,6 +6,13 @@ veRL imports it while its own package is still loading.
 """
 
 import os
+import threading
+
+from tqdm import tqdm
+
+# A progress bar makes a named semaphore, which stays in /dev/shm when Ray kills its process.
+# No process shares its bars with another here.
+tqdm.set_lock(threading.RLock())
 
 if os.environ.get("VERL_PLATFORM") == "cpu":
     from genenv.plugin import cpu_patches, cpu_platform
