@@ -108,8 +108,19 @@ const escapes: Record<string, string> = {
 function readString(reader: Reader): string | undefined {
   const { text } = reader;
   if (text.charAt(reader.at) !== '"') return undefined;
+  const start = reader.at + 1;
+  const quote = text.indexOf('"', start);
+  if (quote < 0) return undefined;
+  const plain = text.slice(start, quote);
+  if (plain.includes("\\")) return readEscaped(reader, start);
+  reader.at = quote + 1;
+  return plain;
+}
+
+function readEscaped(reader: Reader, from: number): string | undefined {
+  const { text } = reader;
   const parts: string[] = [];
-  let start = reader.at + 1;
+  let start = from;
   for (let at = start; at < text.length; at++) {
     const character = text.charAt(at);
     if (character === '"') {
@@ -150,7 +161,10 @@ export function numberKey(numeral: string): string {
   const [whole = "", decimals = ""] = mantissa.replace(/^[-+]/, "").split(".");
   const digits = stripZeros(whole + decimals);
   if (digits.kept === "") return "0";
-  const power = BigInt(exponent.slice(0, 400)) - BigInt(decimals.length) + BigInt(digits.dropped);
+  const shift = digits.dropped - decimals.length;
+  // An exponent is exact however long it is; a short one needs no big integer.
+  const power =
+    exponent.length < 9 ? Number(exponent) + shift : BigInt(exponent.slice(0, 400)) + BigInt(shift);
   return `${negative ? "-" : ""}${digits.kept}e${power}`;
 }
 

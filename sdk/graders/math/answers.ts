@@ -4,6 +4,7 @@ import { hasRelation, readRelation } from "./relations.js";
 import { type Answer, type Node, type Token, unreadable } from "./syntax.js";
 import { textKey } from "./text.js";
 import { type Commas, tokenise } from "./tokens.js";
+import { isUnitLetter } from "./units.js";
 
 /** An answer as it was read, and whether one of its commas could be read in two ways. */
 export interface Reading {
@@ -175,7 +176,8 @@ function readBased(tokens: Token[]): Answer | null {
 }
 
 /** An expression with what stands after it: its unit, or nothing. */
-function readValue(tokens: Token[]): Answer {
+function readValue(written: Token[]): Answer {
+  const tokens = withUnitAsText(written);
   const currency = tokens[0]?.kind === "text" && currencies.has(tokens[0].value.toLowerCase());
   const reader = newReader(tokens);
   if (currency) reader.at = 1;
@@ -188,6 +190,22 @@ function readValue(tokens: Token[]): Answer {
   const inner = node.kind === "percent" || node.kind === "degrees" ? node.of : node;
   const unit = degrees ? "degree" : currency ? (tokens[0]?.value ?? "") : percent ? "" : spelled;
   return { kind: "value", node: inner, unit, percent };
+}
+
+/** A unit such as m/s or m/s^2 after a blank, as text: a letter over a letter at the end is hardly algebra. */
+function withUnitAsText(tokens: Token[]): Token[] {
+  const start = tokens.map((token) => token.value).lastIndexOf("/") - 1;
+  const unit = tokens.slice(Math.max(start, 0));
+  const [above, , below, ...rest] = unit;
+  if (start < 1 || !above?.spaced || tokens[start - 1]?.kind === "letter") return tokens;
+  if (!isUnitToken(above) || below === undefined || !isUnitToken(below)) return tokens;
+  const spelled = unit.map((token) => token.value).join("");
+  if (rest.length > 0 && !/\^\{?[23]\}?$/.test(spelled)) return tokens;
+  return [...tokens.slice(0, start), { kind: "text", value: spelled, spaced: true }];
+}
+
+function isUnitToken(token: Token): boolean {
+  return token.kind === "letter" && isUnitLetter(token.value);
 }
 
 const currencies = new Set(["dollar", "euro", "pound", "yen", "usd", "rs"]);

@@ -121,7 +121,9 @@ function withoutTwins(left: Answer[], right: Answer[]): [Answer[], Answer[]] {
   const byKey = new Map<string, Answer[]>();
   for (const item of right) {
     const key = JSON.stringify(item);
-    byKey.set(key, [...(byKey.get(key) ?? []), item]);
+    const twins = byKey.get(key);
+    if (twins === undefined) byKey.set(key, [item]);
+    else twins.push(item);
   }
   const ours = left.filter((item) => byKey.get(JSON.stringify(item))?.pop() === undefined);
   const theirs = [...byKey.values()].flat();

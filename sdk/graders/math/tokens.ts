@@ -27,7 +27,7 @@ interface Scanner extends Tokens {
   commas: Commas;
 }
 
-const maxTokens = 1500;
+const maxTokens = 1000;
 const greek = new Set(
   "alpha beta gamma delta epsilon theta lambda mu omega phi psi rho sigma tau".split(" "),
 );
@@ -38,7 +38,7 @@ const marks = new Set(
 /** Commands whose one argument lays out, and is dropped. */
 const layout = new Set("hspace vspace color phantom hphantom vphantom label tag".split(" "));
 
-/** Reads an answer's text; throws `unreadable` for more than 1,500 tokens or an unfinished command. */
+/** Reads an answer's text; throws `unreadable` for more than 1,000 tokens or an unfinished command. */
 export function tokenise(text: string, commas: Commas): Tokens {
   const scanner: Scanner = {
     text: spellInAscii(text),

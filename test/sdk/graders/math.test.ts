@@ -84,6 +84,20 @@ describe("math reads the ground truth", () => {
   );
 });
 
+describe("math reads units", () => {
+  it.each([
+    ["157.5 m/s", "157.5", 1],
+    ["9.8 m/s^2", "9.8\\text{ m/s}^2", 1],
+    ["9.8 m/s^2", "9.8\\text{ m/s}", 0],
+    ["60 km/h", "60", 1],
+    ["3m/s", "3m/s", 1],
+    ["\\frac{m}{s}", "m/s", 1],
+    ["2 n", "2", 0],
+  ])("%s beside %s scores %d", (answer, gold, score) => {
+    expect(scoreOf(`\\boxed{${answer}}`, gold)).toBe(score);
+  });
+});
+
 describe("math follows the conventions it is given", () => {
   it.each<[string, string, MathOptions, number]>([
     ["50\\%", "0.5", { percent: "number" }, 0],
