@@ -1,14 +1,16 @@
 """Checkpoints of both models and the loop's state, committed as one by a rename."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
-from genenv.loop.files import sync_folder, write_text
+from genenv.loop.files import sync_folder, sync_tree, write_text
 from genenv.role.handle import RoleHandle
 
 _STATE = "state.json"
+_NAME = re.compile(r"epoch-(0|[1-9][0-9]*)")
 
 
 def folder_for(checkpoints: Path, epoch: int) -> Path:
@@ -20,12 +22,13 @@ def save(
 ) -> Path:
     """Write ``epoch-N``: each role as a transformers folder, the trainers' state, and the loop's.
 
-    The folder gets its name only when everything in it is on disk, so a crash leaves a draft that
-    nobody reads.
+    The folder gets its name only when everything in it is on disk, so a crash leaves a draft, or
+    what it was to replace, under a name that nobody reads.
     """
     target = folder_for(checkpoints, epoch)
-    draft = checkpoints / f".epoch-{epoch}.draft"
-    shutil.rmtree(draft, ignore_errors=True)
+    draft, replaced = (checkpoints / f".epoch-{epoch}.{word}" for word in ("draft", "replaced"))
+    for left in (draft, replaced):
+        shutil.rmtree(left, ignore_errors=True)
     draft.mkdir(parents=True)
     for name, role in roles.items():
         role.send("save", folder=str(draft / "trainer" / name))
@@ -34,17 +37,23 @@ def save(
         trainer = draft / "trainer" / name
         (trainer / "huggingface").rename(draft / name)
     write_text(draft / _STATE, json.dumps(state, allow_nan=False))
+    sync_tree(draft)
     if target.exists():
-        shutil.rmtree(target)
+        target.rename(replaced)
     draft.rename(target)
     sync_folder(checkpoints)
+    shutil.rmtree(replaced, ignore_errors=True)
     return target
 
 
 def latest(checkpoints: Path) -> Path | None:
     """The newest complete checkpoint; drafts are not looked at."""
-    complete = [p for p in checkpoints.glob("epoch-*") if (p / _STATE).is_file()]
-    return max(complete, key=lambda p: int(p.name.split("-")[1]), default=None)
+    epochs = [
+        int(name.removeprefix("epoch-"))
+        for folder in checkpoints.glob("epoch-*")
+        if _NAME.fullmatch(name := folder.name) and (folder / _STATE).is_file()
+    ]
+    return folder_for(checkpoints, max(epochs)) if epochs else None
 
 
 def read_state(checkpoint: Path) -> dict[str, Any]:

@@ -39,9 +39,19 @@ def append_json_line(path: Path, value: dict[str, Any]) -> None:
         file.write(line)
 
 
+def sync_tree(folder: Path) -> None:
+    """Bring a folder and everything in it to disk."""
+    for path in (*folder.rglob("*"), folder):
+        _sync(path)
+
+
 def sync_folder(folder: Path) -> None:
     """Make a rename in ``folder`` durable."""
-    handle = os.open(folder, os.O_RDONLY)
+    _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
