@@ -1,29 +1,33 @@
-import { accept, defineEnvironment, reject } from "genenv";
+import { accept, defineEnvironment, type Message, reject, type Seed } from "genenv";
 import { z } from "zod";
 import { isHeldOut, sumPrompt } from "./sums.js";
 
 const task = z.object({ prompt: z.string(), groundTruth: z.string() });
+
+/** What the next problem should be like, from how often the agent solves the ones shown. */
+function wishFor(seeds: readonly Seed<unknown>[], targetSuccess: number): string {
+  const rates = seeds.flatMap(({ successRate }) => (successRate === null ? [] : [successRate]));
+  if (rates.length === 0) return "";
+  const mean = rates.reduce((sum, rate) => sum + rate, 0) / rates.length;
+  if (Math.abs(mean - targetSuccess) <= 0.1) return "";
+  return mean > targetSuccess
+    ? ", a little harder, with bigger numbers"
+    : ", a little easier, with smaller numbers";
+}
 
 /** Asks for a new addition problem, given some that the agent has met, and works out the right answer itself. */
 export default defineEnvironment({
   name: "sums",
   task,
 
+  // Each seed is shown as a turn that the model has answered: a small model goes on with the pattern, where it
+  // would talk about a list.
   prompt({ seeds, targetSuccess }) {
-    const examples = seeds.map((seed) => seed.task.prompt.replace(/^What is (.*)\?$/, "$1"));
-    const rates = seeds.flatMap(({ successRate }) => (successRate === null ? [] : [successRate]));
-    const mean = rates.reduce((sum, rate) => sum + rate, 0) / rates.length;
-    const wish = !(Math.abs(mean - targetSuccess) > 0.1)
-      ? "about as hard"
-      : mean > targetSuccess
-        ? "a little harder, with bigger numbers"
-        : "a little easier, with smaller numbers";
-    return [
-      {
-        role: "user",
-        content: `Addition problems:\n${examples.join("\n")}\n\nWrite one new addition problem, ${wish}. Write only the problem, such as 4 + 3.`,
-      },
-    ];
+    const shown = seeds.flatMap(({ task }): Message[] => [
+      { role: "user", content: "Next problem:" },
+      { role: "assistant", content: task.prompt.replace(/^What is (.*)\?$/, "$1") },
+    ]);
+    return [...shown, { role: "user", content: `Next problem${wishFor(seeds, targetSuccess)}:` }];
   },
 
   parse({ answer, seeds }) {

@@ -49,10 +49,12 @@ describe("the environment", () => {
   test("asks for harder or easier sums as the agent does well or badly", async () => {
     expect(await promptFor(1, 0.9)).toContain("harder");
     expect(await promptFor(0)).toContain("easier");
-    expect(await promptFor(0.5, null)).toContain("about as hard");
-    expect(await promptFor(null)).toContain("about as hard");
-    expect(await promptFor()).toContain("about as hard");
-    expect(await promptFor(1)).toContain(`${first.a} + ${first.b}\n`);
+    for (const rates of [[0.5, null], [0.55], [null], []]) {
+      expect(await promptFor(...rates)).toMatch(/Next problem:$/);
+    }
+    expect(await promptFor(1)).toBe(
+      `Next problem:\n${first.a} + ${first.b}\nNext problem, a little harder, with bigger numbers:`,
+    );
   });
 
   test("finds a sum in an answer and works out the right result", () => {
