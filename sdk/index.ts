@@ -32,6 +32,14 @@ export {
   type TaskBase,
   type TriedTask,
 } from "../bridge/hooks/types.js";
+export {
+  allOf,
+  firstOf,
+  type RewardPart,
+  type RewardParts,
+  weighted,
+  withTimeout,
+} from "./compose.js";
 export { type ConfigRequest, loadConfig, type ResolvedConfig } from "./config/resolve.js";
 export type { ConfigInput, GenenvConfig, GenenvConfigInput } from "./config/schema.js";
 export { type DataFile, readDataFile } from "./data/read.js";
