@@ -9,12 +9,21 @@ import type { HookInfo } from "./load.js";
 import { hookName } from "./names.js";
 import type { PoolReply, PoolRequest } from "./pool.js";
 import type { Handler, Reply } from "./server.js";
-import type { RewardResult } from "./types.js";
+import type { Failed, RewardResult } from "./types.js";
 
 export type RunRows = (request: PoolRequest, signal: AbortSignal) => Promise<PoolReply>;
 
-export function createHandler(info: HookInfo, hasAlgorithms: boolean, run: RunRows): Handler {
+export type HandlerOptions = {
+  info: HookInfo;
+  hasAlgorithms: boolean;
+  run: RunRows;
+  /** Called with the first failure of each code of each hook; the loop counts them all. */
+  onFailure: (failure: Failed) => void;
+};
+
+export function createHandler({ info, hasAlgorithms, run, onFailure }: HandlerOptions): Handler {
   const missing = missingHooks(info, hasAlgorithms);
+  const reportFirst = firstOfEachKind(onFailure);
   return async ({ header, payload }, signal, release) => {
     const { op, id, attempt } = header;
     if (op === Op.DESCRIBE) return jsonReply([{ json: toWireJson(info) }]);
@@ -28,7 +37,19 @@ export function createHandler(info: HookInfo, hasAlgorithms: boolean, run: RunRo
     const batch = readTextBatch(payload);
     const where = whereOf(hookName(op, info), batch);
     const reply = await run({ id, op, attempt, rows: batch.rows, payload, where, release }, signal);
+    reportFirst(op, reply);
     return op === Op.SCORE ? await scoreReply(reply) : jsonReply(jsonRows(reply, batch.rows));
+  };
+}
+
+function firstOfEachKind(onFailure: (failure: Failed) => void): (op: Op, reply: PoolReply) => void {
+  const seen = new Set<string>();
+  return (op, { others }) => {
+    for (const result of others.values()) {
+      if (result.kind !== "failed" || seen.has(`${op} ${result.code}`)) continue;
+      seen.add(`${op} ${result.code}`);
+      onFailure(result);
+    }
   };
 }
 

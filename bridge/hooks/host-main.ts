@@ -9,6 +9,7 @@ import type { HookInfo } from "./load.js";
 import type { Limits, ModuleSet } from "./messages.js";
 import { Pool } from "./pool.js";
 import { type Listen, serveFrames } from "./server.js";
+import type { Failed } from "./types.js";
 
 export type HostStart = {
   type: "start";
@@ -26,6 +27,7 @@ export type FromHost =
   | { type: "ready"; address: string; info: HookInfo }
   | { type: "failed"; code: string; message: string; hint: string | null }
   | { type: "async"; op: Op }
+  | { type: "failure"; failure: Failed }
   | { type: "log"; line: string };
 
 function main(): void {
@@ -51,9 +53,12 @@ async function serve(start: HostStart): Promise<void> {
   });
   try {
     const info = await pool.start();
-    const handle = createHandler(info, start.modules.algorithms !== null, (request, signal) =>
-      pool.run(request, signal),
-    );
+    const handle = createHandler({
+      info,
+      hasAlgorithms: start.modules.algorithms !== null,
+      run: (request, signal) => pool.run(request, signal),
+      onFailure: (failure) => tell({ type: "failure", failure }),
+    });
     const server = await serveFrames({ listen: start.listen, token: start.token, handle, log });
     tell({ type: "ready", address: server.address, info });
   } catch (error) {

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { HookError } from "../errors.js";
 import { compileHook } from "./bundle.js";
 import { createHandler } from "./handler.js";
+import { failureEvent, type HookHostEvent } from "./host-event.js";
 import { withDefaultLimits } from "./limits.js";
 import { asHook, describeHooks, type HookInfo, importHooks } from "./load.js";
 import { createLocalRunner } from "./local-runner.js";
@@ -16,6 +17,8 @@ import type { AnswerReward, Hooks } from "./ops.js";
 import { type Listen, serveFrames } from "./server.js";
 import { superviseHost } from "./supervisor.js";
 import type { CurriculumHook, EnvironmentHook, HookKind, RewardHook } from "./types.js";
+
+export type { HookHostEvent } from "./host-event.js";
 
 /** Where a hook comes from: a file that runs isolated, or a value of this process. */
 export type ModuleRef =
@@ -29,10 +32,6 @@ export type HookModules = {
   /** A function (successRates, alpha, beta) => number | null: an environment answer's reward. */
   algorithms: ModuleRef | null;
 };
-
-export type HookHostEvent =
-  | { type: "log"; message: string }
-  | { type: "warning"; code: string; message: string };
 
 export type HookHostOptions = {
   modules: HookModules;
@@ -109,7 +108,12 @@ async function startInProcess(options: StartOptions): Promise<Started> {
   const info = describeHooks(hooks);
   const run = createLocalRunner(hooks, limits);
   const log = (message: string): void => onEvent({ type: "log", message });
-  const handle = createHandler(info, hooks.algorithms !== null, run);
+  const handle = createHandler({
+    info,
+    hasAlgorithms: hooks.algorithms !== null,
+    run,
+    onFailure: (failure) => onEvent(failureEvent(failure)),
+  });
   const server = await serveFrames({ listen, token, handle, log });
   return { address: server.address, pid: process.pid, info, close: server.close };
 }

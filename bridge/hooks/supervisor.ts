@@ -5,7 +5,7 @@ import { rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { HookError, WorkerError } from "../errors.js";
 import type { Op } from "../wire.js";
-import type { HookHostEvent } from "./host.js";
+import { failureEvent, type HookHostEvent } from "./host-event.js";
 import type { FromHost, HostStart } from "./host-main.js";
 import type { HookInfo } from "./load.js";
 import type { Limits, ModuleSet } from "./messages.js";
@@ -64,6 +64,7 @@ export async function superviseHost(options: SuperviseOptions): Promise<Supervis
     };
     const ready = await hostReady(child, start, (message) => {
       if (message.type === "async") asyncOps.push(message.op);
+      if (message.type === "failure") options.onEvent(failureEvent(message.failure));
       if (message.type === "log") options.onEvent({ type: "log", message: message.line });
     });
     child.unref();

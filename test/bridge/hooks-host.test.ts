@@ -219,3 +219,21 @@ test("a reward of numbers alone is answered with raw scores", async () => {
   const mixed = await client.send(Op.SCORE, scorePayload(["a", "nan"]));
   expect(mixed.header.kind).toBe(Kind.REPLY);
 });
+
+test("the first failure of each kind is told with its file and line, the others are not", async () => {
+  const host = await startHost("bad-hooks/hostile.ts", { limits: LIMITS });
+  const client = await connectTo(host);
+  await client.score(["throw", "nan", "throw", "undefined"]);
+  await client.score(["throw"]);
+  await expect.poll(() => host.events.length, { timeout: 5_000 }).toBe(2);
+  expect(host.events).toEqual([
+    {
+      type: "warning",
+      code: "hook-threw",
+      message: expect.stringMatching(
+        /sample 0 of task t-0: TypeError: .*\n {4}at .*hostile\.ts:\d+:\d+/,
+      ),
+    },
+    { type: "warning", code: "hook-bad-result", message: expect.stringContaining("returned NaN") },
+  ]);
+});
