@@ -23,7 +23,7 @@ def print_data() -> None:
 
 
 def stand_in_for_models() -> None:
-    """The checker reads one flag from the table of models, whose import needs every vendor's client."""
+    """The checker reads one flag from the table of models, which imports every vendor's client."""
     module = types.ModuleType("bfcl_eval.constants.model_config")
     module.MODEL_CONFIG_MAPPING = {"plain": types.SimpleNamespace(underscore_to_dot=False)}
     sys.modules[module.__name__] = module
