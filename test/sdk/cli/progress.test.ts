@@ -6,7 +6,7 @@ import type { RunEvent } from "../../../sdk/run/events.js";
 
 const phase = (
   epoch: number,
-  name: "start" | "reward",
+  name: "start" | "reward" | "epoch-end",
   detail: string | null = null,
 ): RunEvent => ({
   type: "phase",
