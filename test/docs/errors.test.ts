@@ -1,0 +1,49 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { readPage, root } from "./pages.js";
+
+function sources(folder: string, ending: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(ending))
+    .map((file) => readFileSync(join(root, folder, file), "utf8"));
+}
+
+const ours = [...sources("sdk", ".ts"), ...sources("bridge", ".ts")];
+const python = sources("py/genenv", ".py");
+
+/** Codes that an error is made with, where the code is a plain text. */
+function codesMade(): Set<string> {
+  const found = [
+    ...ours.flatMap((text) => [...text.matchAll(/\bcode: "([a-z-]+)"/g)]),
+    ...python.flatMap((text) => [...text.matchAll(/\bcode="([a-z-]+)"/g)]),
+  ];
+  return new Set(found.map(([, code = ""]) => code));
+}
+
+/** The codes in the first column of the page's tables, and those among its defects. */
+function codesListed(): string[] {
+  const page = readPage("docs/errors.md");
+  const cells = page.split("\n").map((line) => /^\| (`.*?) \|/.exec(line)?.[1] ?? "");
+  const defects = page.slice(page.indexOf("## Defects"));
+  return [...cells, defects].flatMap((text) =>
+    [...text.matchAll(/`([a-z-]+)`/g)].map(([, code = ""]) => code),
+  );
+}
+
+describe("the page of errors", () => {
+  const listed = codesListed();
+
+  test("has every code that is made", () => {
+    expect([...codesMade()].filter((code) => !listed.includes(code))).toEqual([]);
+  });
+
+  test("has no code that the sources don't know", () => {
+    const known = [...ours, ...python].join("\n");
+    expect(listed.filter((code) => !known.includes(`"${code}"`))).toEqual([]);
+  });
+
+  test("has no code twice", () => {
+    expect(listed.filter((code, index) => listed.indexOf(code) !== index)).toEqual([]);
+  });
+});
