@@ -136,8 +136,10 @@ def _largest_divisor(number: int, limit: int) -> int:
 def refuse_unknown_keys(config: DictConfig, overlay: dict[str, Any], added: list[str]) -> None:
     """Raise for the first key of ``overlay`` that veRL lacks and that was not added with ``+``."""
     known = set(_paths(OmegaConf.to_container(config, resolve=False)))
+    # An added key brings the sections it lies in.
+    new = {*added, *(parent for path in added for parent in _parents(path))}
     for path in _paths(overlay):
-        if path in known or path in added or any(path.startswith(f"{a}.") for a in added):
+        if path in known or path in new or any(path.startswith(f"{a}.") for a in added):
             continue
         if any(path == free or path.startswith(f"{free}.") for free in _FREE_FORM):
             continue
@@ -197,6 +199,14 @@ def check_batch_arithmetic(role: Role, config: DictConfig) -> None:
             f"is larger than `{prefix}data.train_batch_size` ({config.data.train_batch_size})",
             code="batch-arithmetic",
             hint="make the mini-batch at most the batch",
+        )
+    if rows % workers != 0:
+        raise ConfigError(
+            f"a mini-batch of {rows} rows (`{prefix}actor_rollout_ref.actor.ppo_mini_batch_size` "
+            f"x `rollout.n`) does not divide among {workers} workers "
+            "(`trainer.n_gpus_per_node` x `trainer.nnodes`)",
+            code="batch-arithmetic",
+            hint=f"make ppo_mini_batch_size x rollout.n a multiple of {workers}",
         )
     micro = actor.ppo_micro_batch_size_per_gpu
     if actor.use_dynamic_bsz or micro is None or rows % (workers * micro) == 0:
