@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { HOOK_BRAND, type RewardHook } from "../bridge/hooks/types.js";
 
-const DROPPED = /[\n ]|\\(?:!|left|right|\$)|\^\{\\circ\}/g;
-const OPEN = "{".charCodeAt(0);
-const CLOSE = "}".charCodeAt(0);
-const ALIASES = /\\\\|[td]frac/g;
+const [OPEN, CLOSE, SPACE, NEWLINE, CARET, BACKSLASH, BANG, DOLLAR, T, D] = Array.from(
+  "{} \n^\\!$td",
+  (character) => character.charCodeAt(0),
+);
 
 /** The benchmark's reward in TypeScript, the same as boxed_answer.py. */
 export function boxedAnswer(response: string, groundTruth: string): number {
@@ -31,9 +31,32 @@ function lastBoxed(response: string): string | null {
   return null;
 }
 
+/** Without spaces and sizes, and with one name for each kind of fraction. */
 function normalised(text: string): string {
-  const kept = text.replace(DROPPED, "");
-  return kept.replace(ALIASES, (alias) => (alias === "\\\\" ? "\\" : "frac"));
+  let out = "";
+  let kept = 0;
+  for (let at = 0; at < text.length; at++) {
+    const dropped = droppedAt(text, at);
+    if (dropped === 0) continue;
+    out += text.slice(kept, at);
+    at += dropped - 1;
+    kept = at + 1;
+  }
+  return kept === 0 ? text : out + text.slice(kept);
+}
+
+/** How many characters at a place mean nothing. */
+function droppedAt(text: string, at: number): number {
+  const character = text.charCodeAt(at);
+  if (character === SPACE || character === NEWLINE) return 1;
+  if (character === CARET) return text.startsWith("^{\\circ}", at) ? 8 : 0;
+  if (character === T || character === D) return text.startsWith("frac", at + 1) ? 1 : 0;
+  if (character !== BACKSLASH) return 0;
+  const next = text.charCodeAt(at + 1);
+  if (next === BANG || next === DOLLAR) return 2;
+  if (next === BACKSLASH) return 1;
+  if (text.startsWith("left", at + 1)) return 5;
+  return text.startsWith("right", at + 1) ? 6 : 0;
 }
 
 const reward: RewardHook<z.ZodString> = {
