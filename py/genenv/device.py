@@ -25,7 +25,7 @@ def cpu_overlay() -> dict[str, Any]:
     root = CPU_OVERLAY["actor_rollout_ref"]
     precision = {"param_dtype": dtype, "reduce_dtype": "float32", "buffer_dtype": "float32"}
     models = {
-        role: root[role] | {"fsdp_config": {"dtype": dtype, "mixed_precision": precision}}
+        role: root.get(role, {}) | {"fsdp_config": {"dtype": dtype, "mixed_precision": precision}}
         for role in ("actor", "ref")
     }
     tree = root | models | {"rollout": root["rollout"] | {"dtype": dtype}}
@@ -43,10 +43,7 @@ CPU_OVERLAY: dict[str, Any] = {
         "actor": {
             "strategy": "fsdp2",
             "use_torch_compile": False,
-            "ppo_micro_batch_size_per_gpu": 32,
-            "use_dynamic_bsz": False,
         },
-        "ref": {"log_prob_micro_batch_size_per_gpu": 64},
         "rollout": {
             "name": "vllm",
             "tensor_model_parallel_size": 1,
@@ -55,7 +52,6 @@ CPU_OVERLAY: dict[str, Any] = {
             "free_cache_engine": False,
             "enable_sleep_mode": False,
             "load_format": "auto",
-            "log_prob_micro_batch_size_per_gpu": 64,
             "agent": {"num_workers": 1},
         },
     },

@@ -19,7 +19,10 @@ _FREE_FORM = (
     "ray_kwargs",
     "data.apply_chat_template_kwargs",
 )
-_CPU_MICRO_BATCH = 32
+# Under this name genenv.plugin.algorithms registers its estimator and its loss.
+RWR = "genenv_rwr"
+_MICRO_BATCH = "micro_batch_size"
+_CPU_MICRO_BATCH_TOKENS = 2048
 _RWR_WEIGHT_CAP = 4.0
 
 
@@ -106,27 +109,28 @@ def _role_overlay(role: Role, genenv: dict[str, Any]) -> dict[str, Any]:
             },
         },
     }
+    tree["algorithm"] = {
+        "genenv_lambda": float(genenv["lambda"]),
+        "genenv_weight_cap": _RWR_WEIGHT_CAP,
+    }
     if role == "environment" and genenv["env_update"] == "rwr":
-        tree["algorithm"] = {
-            "adv_estimator": "genenv_rwr",
-            "genenv_lambda": float(genenv["lambda"]),
-            "genenv_weight_cap": _RWR_WEIGHT_CAP,
-        }
-        tree["actor_rollout_ref"]["actor"]["policy_loss"] = {"loss_mode": "genenv_rwr"}
+        tree["algorithm"]["adv_estimator"] = RWR
+        tree["actor_rollout_ref"]["actor"]["policy_loss"] = {"loss_mode": RWR}
     return tree
 
 
 def _fit_micro_batches(config: DictConfig, overlay: dict[str, Any]) -> None:
-    """Rows of a mini-batch must divide by the micro-batch: take the largest divisor that fits."""
-    root = config.actor_rollout_ref
-    fitted = _largest_divisor(root.actor.ppo_mini_batch_size * root.rollout.n, _CPU_MICRO_BATCH)
-    for section, key in (
-        ("actor", "ppo_micro_batch_size_per_gpu"),
-        ("rollout", "log_prob_micro_batch_size_per_gpu"),
-        ("ref", "log_prob_micro_batch_size_per_gpu"),
-    ):
-        if key not in overlay.get("actor_rollout_ref", {}).get(section, {}):
-            root[section][key] = fitted
+    """Micro-batches by tokens rather than rows, unless the user sizes them.
+
+    Rows come and go with abstentions, and a number of rows need not divide.
+    """
+    sections = overlay.get("actor_rollout_ref", {})
+    if any(_MICRO_BATCH in key for part in sections.values() if part for key in part):
+        return
+    actor = config.actor_rollout_ref.actor
+    actor.use_dynamic_bsz = True
+    longest = config.data.max_prompt_length + config.data.max_response_length
+    actor.ppo_max_token_len_per_gpu = max(_CPU_MICRO_BATCH_TOKENS, longest)
 
 
 def _largest_divisor(number: int, limit: int) -> int:

@@ -30,6 +30,7 @@ from genenv.loop.settings import Settings
 from genenv.loop.state import LoopState
 from genenv.loop.tasks import Task
 from genenv.role.handle import RoleHandle
+from genenv.verl_config import RWR
 
 
 @dataclass
@@ -62,7 +63,7 @@ class EpochRunner:
     ) -> None:
         self._settings = settings
         self._agent = roles["agent"]
-        self._environment = roles.get("environment")
+        self._environment = roles["agent"] if settings.shares_model else roles.get("environment")
         self._client = client
         self._scorer = scorer
         self._seed_tasks = seed_tasks
@@ -220,10 +221,21 @@ class EpochRunner:
         self._environment.call("forget", keys=rest)
         if pairs:
             environment = self._environment
-            result = timer.measure("update_env", lambda: _update(environment, pairs))
+            result = timer.measure(
+                "update_env", lambda: _update(environment, pairs, self._shared_estimator())
+            )
             values |= update_metrics(result)
             values["timing_s/update_env"] = timer.seconds["timing_s/update_env"]
         return values
+
+    def _shared_estimator(self) -> str | None:
+        """The environment's estimator where its trainer is the agent's.
+
+        On answers of the current policy, the gradient of the clipped loss with regression weights
+        as advantages is that of the weighted log-likelihood: the ratio is 1.
+        """
+        rwr = self._settings.genenv["env_update"] == "rwr"
+        return RWR if self._settings.shares_model and rwr else None
 
     # -- curriculum, ledger, files -----------------------------------------------------------------
 
@@ -306,6 +318,9 @@ class EpochRunner:
         return entries
 
 
-def _update(role: RoleHandle, pairs: list[tuple[dict[str, Any], float]]) -> dict[str, Any]:
+def _update(
+    role: RoleHandle, pairs: list[tuple[dict[str, Any], float]], estimator: str | None = None
+) -> dict[str, Any]:
     rows = [{"key": row["key"], "tag": row["tag"]} for row, _ in pairs]
-    return role.call("update", rows=rows, rewards=[reward for _, reward in pairs])
+    rewards = [reward for _, reward in pairs]
+    return role.call("update", rows=rows, rewards=rewards, estimator=estimator)

@@ -21,6 +21,8 @@ class Settings:
         device: where models run.
         hook_address: where the hook host listens.
         hook_token: its token, None on a Unix socket.
+        environment_prompts: prompts the environment model answers in an epoch.
+        shares_model: one model plays both roles (``env_model_path: agent``).
         resume: go on from the run folder's last checkpoint.
     """
 
@@ -30,6 +32,8 @@ class Settings:
     device: Device
     hook_address: str
     hook_token: str | None
+    environment_prompts: int
+    shares_model: bool
     resume: bool
 
     @property
@@ -46,11 +50,6 @@ class Settings:
         """Size of a GRPO group (n)."""
         return int(self.agent.actor_rollout_ref.rollout.n)
 
-    @property
-    def environment_prompts(self) -> int:
-        """Prompts the environment model answers in an epoch."""
-        return int(self.configs["environment"].data.train_batch_size)
-
 
 def from_params(params: dict[str, Any]) -> Settings:
     """Build settings from the job's parameters.
@@ -60,7 +59,9 @@ def from_params(params: dict[str, Any]) -> Settings:
     """
     genenv = params["genenv"]
     device = resolve_device(genenv["device"])
-    roles = ["agent", "environment"] if genenv["enable"] else ["agent"]
+    shares_model = bool(genenv["enable"]) and params.get("envModelPath") == "agent"
+    separate = genenv["enable"] and not shares_model
+    roles = ["agent", "environment"] if separate else ["agent"]
     configs = {}
     for role in roles:
         overlay = dict(params["verl"][role])
@@ -80,28 +81,33 @@ def from_params(params: dict[str, Any]) -> Settings:
         device=device,
         hook_address=params["hooks"]["address"],
         hook_token=params["hooks"].get("token"),
+        environment_prompts=_environment_prompts(params),
+        shares_model=shares_model,
         resume=bool(params.get("resume", False)),
     )
 
 
-def _environment_overlay(overlay: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
-    """The environment's answers to a prompt are its group; its batch is its prompts of one epoch.
-
-    What ``genenv.env`` does not name is sized so that the answers about fill the agent's batch.
-    """
+def _environment_prompts(params: dict[str, Any]) -> int:
+    """What ``genenv.env`` says, else as many as give about an agent batch of answers."""
+    named = _named(params["genenv"].get("env", {}), "data", "train_batch_size")
+    if named is not None:
+        return int(named)
     answers = int(params["genenv"]["num_generations_per_prompt"])
-    named = params["genenv"].get("env", {})
+    agent_batch = _named(params["verl"]["agent"], "data", "train_batch_size") or answers
+    return max(1, int(agent_batch) // answers)
+
+
+def _environment_overlay(overlay: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    """The environment's answers to a prompt are its group; its prompts of one epoch its batch."""
+    prompts = _environment_prompts(params)
     tree = _copy(overlay)
     root = tree.setdefault("actor_rollout_ref", {})
-    root.setdefault("rollout", {})["n"] = answers
-    if params.get("envModelPath") not in (None, "agent"):
+    root.setdefault("rollout", {})["n"] = int(params["genenv"]["num_generations_per_prompt"])
+    if params.get("envModelPath"):
         root.setdefault("model", {})["path"] = params["envModelPath"]
-    prompts = _named(named, "data", "train_batch_size")
-    if prompts is None:
-        agent_batch = int(params["verl"]["agent"].get("data", {}).get("train_batch_size", answers))
-        prompts = max(1, agent_batch // answers)
-        tree.setdefault("data", {})["train_batch_size"] = prompts
-    if _named(named, "actor_rollout_ref", "actor", "ppo_mini_batch_size") is None:
+    tree.setdefault("data", {})["train_batch_size"] = prompts
+    mini = _named(params["genenv"].get("env", {}), "actor_rollout_ref", "actor")
+    if not mini or "ppo_mini_batch_size" not in mini:
         root.setdefault("actor", {})["ppo_mini_batch_size"] = prompts
     return tree
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from verl.trainer.ppo.core_algos import agg_loss, register_adv_est, register_policy_loss
 
-RWR = "genenv_rwr"
+from genenv.verl_config import RWR
 
 
 def rwr_weights(

@@ -5,9 +5,11 @@ the steps below are veRL's own ``_step_once`` with sampling and scoring taken ou
 decides what is rolled out and the TypeScript hooks score it.
 """
 
+import contextlib
+import math
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -175,12 +177,16 @@ class RoleTrainer(PPOTrainerSync):
                 )
             time.sleep(_POLL_SECONDS)
 
-    def update(self, rows: list[dict[str, Any]], rewards: list[float]) -> dict[str, Any]:
+    def update(
+        self, rows: list[dict[str, Any]], rewards: list[float], estimator: str | None = None
+    ) -> dict[str, Any]:
         """One training step on rows of an earlier ``rollout``, with a reward for each.
 
         Args:
             rows: ``{"key", "tag"}`` of the responses to train on.
             rewards: one finite number a row; it becomes the reward of the last response token.
+            estimator: advantage estimator in place of the configured one, where one model has
+                both roles.
 
         Returns:
             ``metrics`` (veRL's names), ``timing`` in seconds by part, and counts of ``rows`` and
@@ -194,6 +200,20 @@ class RoleTrainer(PPOTrainerSync):
         batch.extra_info["temperature"] = self.config.actor_rollout_ref.rollout.temperature
         _write_rewards(keys, [row["tag"]["response_len"] for row in rows], rewards)
         self.checkpoint_manager.sleep_replicas()
+        with self._configured_for(len(keys), estimator):
+            batch = self._train_on(batch, metrics)
+        with marked_timer("update_weights", self.timing_raw):
+            self.checkpoint_manager.update_weights(self.global_steps)
+        self.forget(batch.keys)
+        return {
+            "metrics": _finite_scalars(metrics),
+            "timing": {k: float(v) for k, v in self.timing_raw.items()},
+            "rows": len(keys),
+            "padding": len(batch.keys) - len(keys),
+        }
+
+    def _train_on(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:
+        """veRL's own parts of a step, from scored rows to new weights of the actor."""
         with marked_timer("balance", self.timing_raw):
             batch = self._balance_batch(batch, metrics=metrics)
         with marked_timer("old_log_prob", self.timing_raw):
@@ -204,16 +224,27 @@ class RoleTrainer(PPOTrainerSync):
         with marked_timer("adv", self.timing_raw):
             batch = self._compute_advantage(batch, metrics=metrics)
         with marked_timer("update_actor", self.timing_raw):
-            batch = self._update_actor(batch, metrics=metrics)
-        with marked_timer("update_weights", self.timing_raw):
-            self.checkpoint_manager.update_weights(self.global_steps)
-        self.forget(batch.keys)
-        return {
-            "metrics": _finite_scalars(metrics),
-            "timing": {k: float(v) for k, v in self.timing_raw.items()},
-            "rows": len(keys),
-            "padding": len(batch.keys) - len(keys),
-        }
+            return self._update_actor(batch, metrics=metrics)
+
+    @contextlib.contextmanager
+    def _configured_for(self, rows: int, estimator: str | None) -> Iterator[None]:
+        """The configuration for one update, and the configured one again afterwards.
+
+        Rows that fit one mini-batch become one of just their size: veRL would fill it up with
+        synthetic rows, each as costly as a real one.
+        """
+        root, algorithm = self.config.actor_rollout_ref, self.config.algorithm
+        saved = root.actor.ppo_mini_batch_size, root.rollout.n, algorithm.adv_estimator
+        if rows <= saved[0] * saved[1]:
+            workers = self.config.trainer.n_gpus_per_node * self.config.trainer.nnodes
+            root.actor.ppo_mini_batch_size = math.ceil(rows / workers) * workers
+            root.rollout.n = 1
+        if estimator is not None:
+            algorithm.adv_estimator = estimator
+        try:
+            yield
+        finally:
+            root.actor.ppo_mini_batch_size, root.rollout.n, algorithm.adv_estimator = saved
 
     def prompt_lengths(self, chats: list[list[dict[str, str]]]) -> list[int]:
         """Tokens of each chat under the model's template, with the assistant's opening."""
