@@ -9,7 +9,10 @@ type PlaceOf = (path: readonly string[]) => ErrorPlace | null;
 /** The `genenv:` section with its defaults; throws at its first unknown key, or with every bad value. */
 export function parseGenenvSection(section: unknown, placeOf: PlaceOf): GenenvConfig {
   const parsed = genenvSchema.safeParse(section ?? {});
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    assertEffective(parsed.data, placeOf);
+    return parsed.data;
+  }
   for (const issue of parsed.error.issues) {
     if (issue.code !== "unrecognized_keys") continue;
     const path = ["genenv", ...issue.path.map(String), String(issue.keys[0])];
@@ -22,6 +25,35 @@ export function parseGenenvSection(section: unknown, placeOf: PlaceOf): GenenvCo
     place: placeOf(path),
     hint: descriptionOf(path.slice(1)),
   });
+}
+
+/** Values of the design that this version can't carry out: refused, so that nobody waits for them to work. */
+const withoutEffect: readonly {
+  path: readonly ["ray_address"] | readonly ["hooks", "scoring"];
+  refuses: (genenv: GenenvConfig) => boolean;
+  reason: string;
+}[] = [
+  {
+    path: ["ray_address"],
+    refuses: ({ ray_address }) => ray_address !== null,
+    reason: "a run starts a Ray of its own on this machine; joining a cluster is not possible yet",
+  },
+  {
+    path: ["hooks", "scoring"],
+    refuses: ({ hooks }) => hooks.scoring !== "batch",
+    reason: "rewards are scored in whole batches after the rollout; overlap is not possible yet",
+  },
+];
+
+function assertEffective(genenv: GenenvConfig, placeOf: PlaceOf): void {
+  for (const { path, refuses, reason } of withoutEffect) {
+    if (!refuses(genenv)) continue;
+    throw new ConfigError(`genenv.${path.join(".")} can't have that value: ${reason}`, {
+      code: "refused-key",
+      place: placeOf(["genenv", ...path]),
+      hint: "take the key out",
+    });
+  }
 }
 
 function issueText(issue: z.core.$ZodIssue, section: unknown): string {

@@ -26,7 +26,7 @@ const hooksSchema = z.strictObject({
     .enum(["batch", "overlap"])
     .default("batch")
     .describe(
-      "When rewards are computed: `batch`, all responses once the rollout ends; `overlap`, each in veRL's reward workers while others still generate.",
+      "When rewards are computed: `batch`, all responses once the rollout ends; `overlap`, each in veRL's reward workers while others still generate (not possible yet: refused).",
     ),
   timeout_ms: z
     .int()
@@ -180,7 +180,9 @@ export const genenvSchema = z.strictObject({
     .min(1)
     .nullable()
     .default(null)
-    .describe("A running Ray cluster to join (`host:6379`); null starts one on this machine."),
+    .describe(
+      "A running Ray cluster to join (`host:6379`); null starts one on this machine (joining is not possible yet: refused).",
+    ),
 });
 
 /** The `genenv:` section with every default filled in. */

@@ -102,6 +102,20 @@ describe("models", () => {
   });
 });
 
+describe("values that can't be carried out", () => {
+  test.each([
+    ["genenv.ray_address=host:6379", /genenv\.ray_address.*not possible yet/],
+    ["genenv.hooks.scoring=overlap", /genenv\.hooks\.scoring.*not possible yet/],
+  ])("%s is refused with the reason", (override, text) => {
+    expect(textOf(() => resolve([override]))).toMatch(text);
+  });
+
+  test("the values that work are taken", () => {
+    expect(resolve(["genenv.ray_address=null"]).genenv.ray_address).toBeNull();
+    expect(resolve(["genenv.hooks.scoring=batch"]).genenv.hooks.scoring).toBe("batch");
+  });
+});
+
 describe("roles", () => {
   test("the environment has the agent's keys with genenv.env laid over them", () => {
     const config = resolve([
