@@ -96,7 +96,6 @@ def _role_overlay(role: Role, genenv: dict[str, Any]) -> dict[str, Any]:
         "trainer": {
             "v1": {"trainer_mode": "genenv_role", "genenv_role": {}},
             "resume_mode": "disable",
-            "logger": ["console"],
         },
         "reward": {"num_workers": 0},
         "actor_rollout_ref": {
@@ -176,6 +175,13 @@ def _paths(tree: Any, prefix: str = "") -> list[str]:
         if isinstance(value, dict):
             out.extend(_paths(value, f"{path}."))
     return out
+
+
+def trackers(config: DictConfig) -> list[str]:
+    """veRL's trackers of a run; the console is ours."""
+    logger = config.trainer.logger
+    names = [logger] if isinstance(logger, str) else list(logger or [])
+    return [name for name in names if name != "console"]
 
 
 def _delete(config: DictConfig, path: str) -> None:

@@ -17,6 +17,8 @@ class Progress:
     def __init__(self, emit: Emit, metrics_file: Path) -> None:
         self._emit = emit
         self._metrics_file = metrics_file
+        # veRL's trackers (``trainer.logger``), once the role that holds them is up.
+        self.track: Callable[[dict[str, float], int], None] | None = None
         self.epoch = 0
         self.step = 0
 
@@ -25,8 +27,14 @@ class Progress:
         self._send({"type": "phase", "phase": phase, "role": role, "detail": detail})
 
     def metrics(self, phase: str, values: dict[str, float]) -> None:
-        """Numbers of ``agent``, ``environment`` or ``validation``, here and in the metrics file."""
+        """Numbers of ``agent``, ``environment`` or ``validation``, here and in the metrics file.
+
+        JSON has no NaN and no infinity: what is not finite is left out, and said.
+        """
         finite = {name: float(value) for name, value in values.items() if math.isfinite(value)}
+        if len(finite) < len(values):
+            names = ", ".join(sorted(set(values) - set(finite)))
+            self.warning("not-finite", f"these numbers are not finite and left out: {names}")
         line = {
             "time": time.time(),
             "epoch": self.epoch,
@@ -34,6 +42,8 @@ class Progress:
             "phase": phase,
         } | finite
         append_json_line(self._metrics_file, line)
+        if self.track is not None:
+            self.track(finite, self.step)
         self._send({"type": "metrics", "phase": phase, "values": finite})
 
     def task(self, **values: Any) -> None:

@@ -60,6 +60,9 @@ class Stack:
         temporary = self._folder / "tmp"
         temporary.mkdir()
         environment |= {"TMPDIR": str(temporary), "VLLM_RPC_BASE_PATH": str(temporary)}
+        run = self.logs.parent
+        for name, folder in (("TENSORBOARD_DIR", run / "tensorboard"), ("WANDB_DIR", run)):
+            environment[name] = os.environ.get(name, str(folder))
         python = self._start_fork_server(environment)
         report("starting Ray")
         self._cluster = ray_cluster.start_local(

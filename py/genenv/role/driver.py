@@ -17,7 +17,7 @@ from typing import Any
 from genenv.channel import Channel, ChannelClosed
 from genenv.process import die_with_parent
 
-_CALLS = ("rollout", "update", "forget", "prompt_lengths", "save", "load")
+_CALLS = ("rollout", "update", "forget", "prompt_lengths", "track", "save", "load")
 
 
 def main(config_file: str) -> None:
@@ -35,6 +35,7 @@ def main(config_file: str) -> None:
     channel.send({"result": {"seconds": time.monotonic() - started}})
     try:
         _serve(channel, trainer)
+        trainer.finish()
     finally:
         _shut_down()
 
