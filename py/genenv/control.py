@@ -28,6 +28,12 @@ _JOBS = {
     "ping": "genenv.small_jobs:ping",
     "version": "genenv.small_jobs:version",
     "prepare-model": "genenv.models:prepare_job",
+    "score": "genenv.score_job:score",
+    "session.open": "genenv.engine.sessions:open_session",
+    "session.generate": "genenv.engine.sessions:generate",
+    "session.tokenize": "genenv.engine.sessions:tokenize",
+    "session.status": "genenv.engine.sessions:status",
+    "session.close": "genenv.engine.sessions:close",
 }
 _TEST_JOBS = {
     f"debug.{name}": f"genenv.small_jobs:debug_{name}"

@@ -1,0 +1,41 @@
+"""The job "score": rows through the hook plane, by the client that the training loop uses."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from genenv.hooks import HookClient, ScoreResult
+
+
+def score(
+    params: dict[str, Any], emit: Callable[[dict[str, Any]], None], stop: threading.Event
+) -> dict[str, Any]:
+    """Results in row order, under "results".
+
+    `params`: address, token (or null), and rows of {"response", "groundTruth", "taskId",
+    "messages", "dataSource", "extra"}.
+    """
+    rows = params["rows"]
+    with HookClient(params["address"], params["token"]) as client:
+        results = client.score(
+            [row["response"] for row in rows],
+            [row["groundTruth"] for row in rows],
+            [row["taskId"] for row in rows],
+            messages=[row["messages"] for row in rows],
+            data_sources=[row["dataSource"] for row in rows],
+            extras=[row["extra"] for row in rows],
+        )
+    return {"results": [_to_json(result) for result in results]}
+
+
+def _to_json(result: ScoreResult) -> dict[str, Any]:
+    return {
+        "kind": result.kind,
+        "value": result.value,
+        "success": result.success,
+        "metrics": dict(result.metrics),
+        "code": result.code,
+        "reason": result.reason,
+    }
