@@ -13,7 +13,10 @@ import { startHookHost } from "../bridge/hooks/host.js";
 import { findReady } from "../bridge/python/setup.js";
 import { boxedAnswer } from "./boxed-answer.js";
 
-type Line = { name: string; ratio: number; target: number } & Record<string, number | string>;
+type Line = { name: string; ratio: number; atLeast?: number; atMost?: number } & Record<
+  string,
+  number | string
+>;
 
 export async function main(args: string[], root: string): Promise<number> {
   const python = process.env.GENENV_TEST_PYTHON ?? findReady()?.python;
@@ -37,7 +40,13 @@ export async function main(args: string[], root: string): Promise<number> {
   try {
     const { port } = http.address() as AddressInfo;
     const { address, token } = host;
-    const options = { address, token, httpPort: port, quick: args.includes("--quick") };
+    const options = {
+      address,
+      token,
+      httpPort: port,
+      hostPid: host.pid,
+      quick: args.includes("--quick"),
+    };
     return await runClient(python, root, options, args.includes("--json"));
   } finally {
     http.close();
@@ -84,9 +93,11 @@ async function runClient(
   );
 }
 
-function describe({ name, ratio, target, ...figures }: Line): string {
-  const rates = Object.entries(figures).map(
+function describe({ name, ratio, atLeast, atMost, ...figures }: Line): string {
+  const isMet = atMost === undefined ? ratio >= (atLeast ?? 0) : ratio <= atMost;
+  const goal = atMost === undefined ? `at least ${atLeast}x` : `at most ${atMost}x`;
+  const shown = Object.entries(figures).map(
     ([key, value]) => `${key} ${value.toLocaleString("en")}`,
   );
-  return `${ratio >= target ? "ok  " : "MISS"} ${ratio.toFixed(2)}x (at least ${target}x)  ${name}  [${rates.join(", ")}]`;
+  return `${isMet ? "ok  " : "MISS"} ${ratio.toFixed(2)}x (${goal})  ${name}  [${shown.join(", ")}]`;
 }

@@ -1,15 +1,17 @@
 """The Python end of `npm run bench:hooks`: times ways to score, one JSON object a line.
 
-usage: python bench/hooks_client.py '{"address": "", "token": null, "httpPort": 0, "quick": false}'
+usage: python bench/hooks_client.py OPTIONS, as bench/hooks.ts makes them
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import statistics
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 CHARACTERS = 2000
 # The targets of the benchmark: ratios inside one run.
 PLANE_TARGETS = {4096: 1.0, 512: 0.75, 64: 0.35}
+MEMORY_TARGET = 1.15
 HTTP_TARGETS = {"shared session": 30, "a connection each": 100}
 
 
@@ -32,6 +35,7 @@ def main() -> None:
         for count in PLANE_TARGETS:
             measure_plane(client, count, 0.5 if is_quick else 3.0)
         measure_http(client, options["httpPort"], 512 if is_quick else 4096)
+        measure_memory(client, options["hostPid"], 100_000 if is_quick else 1_000_000)
 
 
 def measure_plane(client: HookClient, count: int, seconds: float) -> None:
@@ -70,6 +74,32 @@ def measure_http(client: HookClient, port: int, count: int) -> None:
             httpPerSecond=count / http_s,
             planePerSecond=count / plane_s,
         )
+
+
+def measure_memory(client: HookClient, host_pid: int, count: int) -> None:
+    """Resident memory after `count` completions over that after the first fifth of them."""
+    responses, truths, tasks = samples(4096, 400, seed=2)
+    batches = -(-count // len(responses))
+    early: dict[str, float] = {}
+    for batch in range(batches):
+        if batch == batches // 5:
+            early = {"host": resident_mb(host_pid), "client": resident_mb(os.getpid())}
+        client.score(responses, truths, tasks)
+    late = {"host": resident_mb(host_pid), "client": resident_mb(os.getpid())}
+    for side, mb in late.items():
+        report(
+            f"memory of the {side} after {count} completions / after a fifth of them",
+            mb / early[side],
+            MEMORY_TARGET,
+            is_bound=True,
+            earlyMb=early[side],
+            lateMb=mb,
+        )
+
+
+def resident_mb(pid: int) -> float:
+    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 async def score_over_http(
@@ -115,9 +145,13 @@ def timed(run: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def report(name: str, ratio: float, target: float, **figures: float) -> None:
+def report(
+    name: str, ratio: float, target: float, *, is_bound: bool = False, **figures: float
+) -> None:
+    """Prints a result; the ratio should be at least the target, or at most it where `is_bound`."""
     rounded = {key: round(value) for key, value in figures.items()}
-    line = {"name": name, "ratio": round(ratio, 3), "target": target, **rounded}
+    goal = {"atMost": target} if is_bound else {"atLeast": target}
+    line = {"name": name, "ratio": round(ratio, 3), **goal, **rounded}
     sys.stdout.write(f"{json.dumps(line)}\n")
     sys.stdout.flush()
 

@@ -107,6 +107,8 @@ export async function superviseHost(options: SuperviseOptions): Promise<Supervis
     },
     close: async () => {
       isClosed = true;
+      // Unreferenced while it runs, so that it keeps nobody alive; its end is worth waiting for.
+      current.child.ref();
       endGroup(current.child);
       await current.ended;
       await rm(journalDir, { recursive: true, force: true });

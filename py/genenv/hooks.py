@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
-CHUNK_ROWS = 1024
-"""Rows a frame: the host scores one while the next is encoded."""
+MIN_CHUNK_ROWS, MAX_CHUNK_ROWS = 256, 1024
+"""Rows a frame, a quarter of the batch within these: one is scored while the next is encoded."""
 CHUNK_TEXT = 32 << 20
 """Characters of response a frame, far below the frame's own bound."""
 MAX_ATTEMPTS = 8
@@ -436,8 +436,9 @@ class HookClient:
 
 def _chunks(responses: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Ranges of rows that make a frame each."""
-    for start in range(0, len(responses), CHUNK_ROWS):
-        stop = min(start + CHUNK_ROWS, len(responses))
+    rows = min(MAX_CHUNK_ROWS, max(MIN_CHUNK_ROWS, -(-len(responses) // 4)))
+    for start in range(0, len(responses), rows):
+        stop = min(start + rows, len(responses))
         lengths = [len(response) for response in responses[start:stop]]
         if sum(lengths) <= CHUNK_TEXT:
             yield start, stop
