@@ -85,6 +85,12 @@ def resolve_device(requested: str) -> Device:
     return "cuda" if os.path.exists("/dev/nvidiactl") else "cpu"  # noqa: PTH110
 
 
+def _cache_folder() -> Path:
+    """genenv's folder in the user's cache, the one the TypeScript side uses too."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "genenv"
+
+
 def worker_environment(device: Device, threads: int, kv_cache_gib: int) -> dict[str, str]:
     """Environment variables for every veRL and vLLM process; must be set before those are imported.
 
@@ -95,6 +101,10 @@ def worker_environment(device: Device, threads: int, kv_cache_gib: int) -> dict[
     """
     env = {name: os.environ.get(name, value) for name, value in QUIET.items()}
     env["TRANSFER_QUEUE_ENABLE"] = "1"
+    # By default in the temporary folder, which is the run's own and gone after it: every run would
+    # compile the same again.
+    compiled = _cache_folder() / "inductor"
+    env["TORCHINDUCTOR_CACHE_DIR"] = os.environ.get("TORCHINDUCTOR_CACHE_DIR", str(compiled))
     env["VERL_USE_EXTERNAL_MODULES"] = "genenv.plugin"
     if device == "cpu":
         env |= {
