@@ -157,6 +157,12 @@ export const genenvSchema = z.strictObject({
     .describe("A score whose `success` is null counts as a success from this value on."),
   hooks: hooksSchema.prefault({}).describe("Your TypeScript, and the limits it runs under."),
   pool: poolSchema.prefault({}).describe("The pool of kept tasks that grows over epochs."),
+  keep_best: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Keep, besides the last `trainer.max_actor_ckpt_to_keep` checkpoints, the one with the highest val/success_rate (`trainer.test_freq` says which epochs are validated).",
+    ),
   seed: z
     .int()
     .min(0)

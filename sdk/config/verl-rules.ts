@@ -139,6 +139,18 @@ export const refusedKeys: readonly RefusedKey[] = [
   { key: "trainer.experiment_name", role: "environment", reason: oneLoop },
   { key: "trainer.project_name", role: "environment", reason: oneLoop },
   { key: "trainer.resume_mode", role: "environment", reason: oneLoop },
+  { key: "trainer.max_actor_ckpt_to_keep", role: "environment", reason: oneLoop },
+  { key: "trainer.val_before_train", role: "environment", reason: oneLoop },
+  {
+    key: "trainer.resume_mode",
+    refuses: not("disable", "auto"),
+    reason: "a run goes on from its newest complete checkpoint (auto), or not at all (disable)",
+  },
+  {
+    key: "trainer.resume_from_path",
+    refuses: (value) => value !== null,
+    reason: "a run goes on from its newest complete checkpoint",
+  },
 ];
 
 /** veRL keys whose values are paths; they are made absolute. */

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
+from genenv.errors import DataError, WorkerError
 from genenv.loop import checkpoint
 from loop_fakes import FakeRole
 
@@ -23,6 +25,7 @@ def test_a_checkpoint_holds_both_models_their_trainers_and_the_state(tmp_path: P
         "agent/config.json",
         "environment/config.json",
         "state.json",
+        "state.sha256",
         "trainer/agent/optim.pt",
         "trainer/environment/optim.pt",
     ]
@@ -150,7 +153,106 @@ def test_a_folder_that_the_user_renamed_is_not_looked_at(tmp_path: Path) -> None
 def test_each_role_is_restored_from_its_own_trainers_folder(tmp_path: Path) -> None:
     agent, environment = FakeRole(), FakeRole()
     roles = {"agent": agent, "environment": environment}
-    checkpoint.load_roles(tmp_path / "epoch-4", roles, step=9)  # type: ignore[arg-type]
+    checkpoint.load_roles(tmp_path / "epoch-4", roles)  # type: ignore[arg-type]
     folder = tmp_path / "epoch-4" / "trainer"
-    assert agent.calls == [("load", {"folder": str(folder / "agent"), "step": 9})]
-    assert environment.calls == [("load", {"folder": str(folder / "environment"), "step": 9})]
+    assert agent.calls == [("load", {"folder": str(folder / "agent")})]
+    assert environment.calls == [("load", {"folder": str(folder / "environment")})]
+
+
+# -- a full disk, and damage -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        WorkerError("the agent role failed: OSError: No space left", code="role-failed"),
+    ],
+)
+def test_a_full_disk_names_the_path_and_keeps_the_last_good_checkpoint(
+    tmp_path: Path, error: Exception
+) -> None:
+    class Full(FakeRole):
+        def collect(self) -> None:
+            super().collect()
+            raise error
+
+    checkpoints = tmp_path / "checkpoints"
+    save(checkpoints, 1)
+    with pytest.raises(WorkerError) as caught:
+        save(checkpoints, 2, agent=Full())
+    assert caught.value.code == "checkpoint-failed"
+    assert str(checkpoints / "epoch-2") in caught.value.message
+    assert f"the last good checkpoint is {checkpoints / 'epoch-1'}" in caught.value.message
+    assert f"npx genenv resume {tmp_path}" in str(caught.value.hint)
+    # The draft's space is free again.
+    assert [p.name for p in checkpoints.iterdir()] == ["epoch-1"]
+
+
+def test_a_role_that_died_while_saving_says_so_itself(tmp_path: Path) -> None:
+    class Dying(FakeRole):
+        def collect(self) -> None:
+            raise WorkerError("the agent role's process ended", code="role-died")
+
+    with pytest.raises(WorkerError, match="process ended"):
+        save(tmp_path, 1, agent=Dying())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_state_that_was_changed_on_disk_is_refused(tmp_path: Path) -> None:
+    saved = save(tmp_path, 1)
+    (saved / "state.json").write_text('{"epoch": 2}')
+    with pytest.raises(DataError, match="not what was saved") as caught:
+        checkpoint.read_state(saved)
+    assert caught.value.code == "checkpoint-damaged"
+
+
+# -- what a crash leaves, and what is kept ---------------------------------------------------------
+
+
+def test_cleaning_takes_drafts_away_and_puts_back_what_was_being_replaced(tmp_path: Path) -> None:
+    save(tmp_path, 1)
+    save(tmp_path, 2).rename(tmp_path / ".epoch-2.replaced")
+    (tmp_path / ".epoch-3.draft" / "agent").mkdir(parents=True)
+    save(tmp_path / "other", 9).rename(tmp_path / ".epoch-9.old")
+    (tmp_path / "other").rmdir()
+    checkpoint.clean(tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["epoch-1", "epoch-2"]
+    assert checkpoint.latest(tmp_path) == tmp_path / "epoch-2"
+
+
+def save_with(folder: Path, rates: dict[int, float | None]) -> None:
+    for epoch, rate in rates.items():
+        validation = None if rate is None else {"val/success_rate": rate}
+        roles = {"agent": FakeRole()}
+        checkpoint.save(folder, epoch, roles, {}, validation=validation)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("keep_last", "keep_best", "left"),
+    [
+        (None, True, [1, 2, 3, 4]),
+        (0, False, [1, 2, 3, 4]),
+        (9, False, [1, 2, 3, 4]),
+        (2, False, [3, 4]),
+        (1, True, [2, 4]),
+        (3, True, [2, 3, 4]),
+    ],
+)
+def test_the_last_few_and_the_best_are_kept(
+    tmp_path: Path, keep_last: int | None, keep_best: bool, left: list[int]
+) -> None:
+    save_with(tmp_path, {1: 0.5, 2: 0.75, 3: None, 4: 0.25})
+    checkpoint.prune(tmp_path, keep_last, keep_best=keep_best)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [f"epoch-{n}" for n in left]
+
+
+def test_of_equally_good_checkpoints_the_newest_is_the_best(tmp_path: Path) -> None:
+    save_with(tmp_path, {1: 0.5, 2: 0.5, 3: 0.25})
+    assert checkpoint.best(tmp_path) == tmp_path / "epoch-2"
+
+
+def test_without_validation_there_is_no_best(tmp_path: Path) -> None:
+    save_with(tmp_path, {1: None, 2: None})
+    assert checkpoint.best(tmp_path) is None
+    assert checkpoint.prune(tmp_path, 1, keep_best=True) == [tmp_path / "epoch-1"]

@@ -1,16 +1,23 @@
 """Checkpoints of both models and the loop's state, committed as one by a rename."""
 
+import hashlib
 import json
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from genenv.errors import DataError, WorkerError
 from genenv.loop.files import sync_folder, sync_tree, write_text
 from genenv.role.handle import RoleHandle
 
 _STATE = "state.json"
+_DIGEST = "state.sha256"
+_VALIDATION = "validation.json"
 _NAME = re.compile(r"epoch-(0|[1-9][0-9]*)")
+# What the best checkpoint has most of.
+BEST_BY = "val/success_rate"
 
 
 def folder_for(checkpoints: Path, epoch: int) -> Path:
@@ -18,26 +25,47 @@ def folder_for(checkpoints: Path, epoch: int) -> Path:
 
 
 def save(
-    checkpoints: Path, epoch: int, roles: dict[str, RoleHandle], state: dict[str, Any]
+    checkpoints: Path,
+    epoch: int,
+    roles: dict[str, RoleHandle],
+    state: dict[str, Any],
+    *,
+    validation: Mapping[str, float] | None = None,
+    config: str | None = None,
 ) -> Path:
     """Write ``epoch-N``: each role as a transformers folder, the trainers' state, and the loop's.
 
     The folder gets its name only when everything in it is on disk, so a crash leaves a draft, or
     what it was to replace, under a name that nobody reads.
+
+    Args:
+        checkpoints: the run's folder for them.
+        epoch: the last finished epoch.
+        roles: the roles to save.
+        state: the loop's own state.
+        validation: what validation gave for just these weights, None where it was not run.
+        config: the run's ``config.yaml``; a resumed run is compared with it.
+
+    Raises:
+        WorkerError: it could not be written (a full disk); checkpoints before it are untouched.
     """
     target = folder_for(checkpoints, epoch)
     draft, replaced = (checkpoints / f".epoch-{epoch}.{word}" for word in ("draft", "replaced"))
-    for left in (draft, replaced):
-        shutil.rmtree(left, ignore_errors=True)
-    draft.mkdir(parents=True)
-    for name, role in roles.items():
-        role.send("save", folder=str(draft / "trainer" / name))
-    for name, role in roles.items():
-        role.collect()
-        trainer = draft / "trainer" / name
-        (trainer / "huggingface").rename(draft / name)
-    write_text(draft / _STATE, json.dumps(state, allow_nan=False))
-    sync_tree(draft)
+    clean(checkpoints)
+    try:
+        draft.mkdir(parents=True)
+        _write(draft, roles, state)
+        if validation is not None:
+            write_text(draft / _VALIDATION, json.dumps(dict(validation), allow_nan=False))
+        if config is not None:
+            write_text(draft / "config.yaml", config)
+        sync_tree(draft)
+    except BaseException as error:
+        # A full disk has to get the draft's space back.
+        shutil.rmtree(draft, ignore_errors=True)
+        if isinstance(error, OSError) or getattr(error, "code", None) == "role-failed":
+            raise _not_written(target, error) from error
+        raise
     if target.exists():
         target.rename(replaced)
     draft.rename(target)
@@ -46,22 +74,115 @@ def save(
     return target
 
 
-def latest(checkpoints: Path) -> Path | None:
-    """The newest complete checkpoint; drafts are not looked at."""
-    epochs = [
+def _write(draft: Path, roles: dict[str, RoleHandle], state: dict[str, Any]) -> None:
+    for name, role in roles.items():
+        role.send("save", folder=str(draft / "trainer" / name))
+    for name, role in roles.items():
+        role.collect()
+        trainer = draft / "trainer" / name
+        (trainer / "huggingface").rename(draft / name)
+    text = json.dumps(state, allow_nan=False)
+    write_text(draft / _STATE, text)
+    write_text(draft / _DIGEST, _digest(text))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _not_written(target: Path, error: BaseException) -> WorkerError:
+    last = latest(target.parent)
+    there = next(folder for folder in target.parents if folder.is_dir())
+    free_gib = shutil.disk_usage(there).free / 2**30
+    kept = f"the last good checkpoint is {last}" if last else "there is no checkpoint before it"
+    return WorkerError(
+        f"the checkpoint {target} could not be written ({free_gib:.2f} GiB are free there): "
+        f"{error}; {kept}",
+        code="checkpoint-failed",
+        hint=f"make room on that disk, then: npx genenv resume {target.parent.parent}",
+    )
+
+
+def clean(checkpoints: Path) -> None:
+    """Take away what a crash left: drafts, and what was on its way out."""
+    for left in checkpoints.glob(".epoch-*"):
+        name, _, word = left.name.removeprefix(".").partition(".")
+        target = checkpoints / name
+        if word == "replaced" and not target.exists() and (left / _STATE).is_file():
+            left.rename(target)
+        else:
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _complete(checkpoints: Path) -> list[int]:
+    """Epochs with a complete checkpoint, ascending; drafts are not looked at."""
+    return sorted(
         int(name.removeprefix("epoch-"))
         for folder in checkpoints.glob("epoch-*")
         if _NAME.fullmatch(name := folder.name) and (folder / _STATE).is_file()
+    )
+
+
+def latest(checkpoints: Path) -> Path | None:
+    """The newest complete checkpoint."""
+    epochs = _complete(checkpoints)
+    return folder_for(checkpoints, epochs[-1]) if epochs else None
+
+
+def best(checkpoints: Path) -> Path | None:
+    """The complete checkpoint with the highest success on validation, the newest of equals."""
+    known = [
+        (value, epoch)
+        for epoch in _complete(checkpoints)
+        if (value := _validation(folder_for(checkpoints, epoch)).get(BEST_BY)) is not None
     ]
-    return folder_for(checkpoints, max(epochs)) if epochs else None
+    return folder_for(checkpoints, max(known)[1]) if known else None
+
+
+def _validation(checkpoint: Path) -> dict[str, float]:
+    file = checkpoint / _VALIDATION
+    return json.loads(file.read_text()) if file.is_file() else {}
+
+
+def prune(checkpoints: Path, keep_last: int | None, *, keep_best: bool) -> list[Path]:
+    """Remove all but the newest ``keep_last`` and, if asked for, the best; gives what is gone.
+
+    ``None``, and what is below 1, keeps all, as in veRL.
+    """
+    if keep_last is None or keep_last < 1:
+        return []
+    kept = best(checkpoints) if keep_best else None
+    old = [folder_for(checkpoints, epoch) for epoch in _complete(checkpoints)[:-keep_last]]
+    gone = [folder for folder in old if folder != kept]
+    for folder in gone:
+        # A crash in the middle leaves no folder that looks complete.
+        leaving = checkpoints / f".{folder.name}.old"
+        folder.rename(leaving)
+        shutil.rmtree(leaving, ignore_errors=True)
+    return gone
 
 
 def read_state(checkpoint: Path) -> dict[str, Any]:
-    """The loop's state of a checkpoint."""
-    return json.loads((checkpoint / _STATE).read_text())
+    """The loop's state of a checkpoint.
+
+    Raises:
+        DataError: it is not what was saved.
+    """
+    text = (checkpoint / _STATE).read_text()
+    digest = checkpoint / _DIGEST
+    if digest.is_file() and digest.read_text() != _digest(text):
+        raise DataError(
+            f"{checkpoint / _STATE} is not what was saved: its SHA-256 is {_digest(text)}, "
+            f"and {_DIGEST} says {digest.read_text()[:64]}",
+            code="checkpoint-damaged",
+            hint=f"remove {checkpoint} to go on from the checkpoint before it",
+        )
+    return json.loads(text)
 
 
-def load_roles(checkpoint: Path, roles: dict[str, RoleHandle], step: int) -> None:
-    """Restore each role's weights, optimiser and random state."""
+def load_roles(checkpoint: Path, roles: dict[str, RoleHandle]) -> None:
+    """Restore each role's weights, optimiser, schedule, random state and step."""
     for name, role in roles.items():
-        role.call("load", folder=str(checkpoint / "trainer" / name), step=step)
+        role.send("load", folder=str(checkpoint / "trainer" / name))
+    for role in roles.values():
+        role.collect()

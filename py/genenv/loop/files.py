@@ -33,10 +33,12 @@ def write_parquet(path: Path, rows: list[dict[str, Any]], schema: pa.Schema) -> 
 
 
 def append_json_line(path: Path, value: dict[str, Any]) -> None:
-    """Append one line; a reader takes only lines that end in a newline."""
+    """Append one line, durably; a reader takes only lines that end in a newline."""
     line = json.dumps(value, allow_nan=False) + "\n"
     with path.open("a", encoding="utf-8") as file:
         file.write(line)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def sync_tree(folder: Path) -> None:

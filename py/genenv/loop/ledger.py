@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from genenv.errors import DataError
 from genenv.loop.files import write_parquet
 from genenv.loop.tasks import Task, to_json
 
@@ -104,7 +106,16 @@ class Ledger:
         write_parquet(self._path, self._rows, _SCHEMA)
 
     def read(self, rows: int) -> None:
-        """Take the file's first ``rows`` entries: those that a checkpoint stands for."""
-        import pyarrow.parquet as pq
+        """Take the file's first ``rows`` entries: those that a checkpoint stands for.
 
-        self._rows = pq.read_table(self._path).slice(0, rows).to_pylist() if rows else []
+        Raises:
+            DataError: the file has fewer.
+        """
+        found = pq.read_table(self._path).to_pylist() if self._path.is_file() else []
+        if len(found) < rows:
+            raise DataError(
+                f"{self._path} has {len(found)} rows, and the checkpoint stands for {rows}",
+                code="ledger-short",
+                hint="put the run's own tasks.parquet back",
+            )
+        self._rows = found[:rows]

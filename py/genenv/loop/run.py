@@ -1,13 +1,14 @@
 """The ``train`` job: start everything, run the epochs, save, and leave nothing behind."""
 
 import contextlib
+import errno
 import random
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from genenv.errors import HookError
+from genenv.errors import DataError, HookError, WorkerError
 from genenv.hooks import HookClient
 from genenv.loop import checkpoint
 from genenv.loop.check import as_files
@@ -18,12 +19,14 @@ from genenv.loop.metrics import reward_metrics
 from genenv.loop.pool import Pool
 from genenv.loop.python_reward import load_python_reward
 from genenv.loop.record import response_rows
+from genenv.loop.rewind import rewind
 from genenv.loop.rollouts import write_rollouts
 from genenv.loop.scoring import score_groups
 from genenv.loop.settings import Settings, from_params
 from genenv.loop.stack import Stack
 from genenv.loop.state import LoopState
 from genenv.loop.tasks import read_tasks
+from genenv.verl_config import trackers
 
 
 def train(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str, Any]:
@@ -47,6 +50,14 @@ def train(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str
             return _Run(settings, stack, client, progress, stop).go()
     except InterruptedError:
         return {"epochs": 0, "steps": 0, "checkpoint": None, "stopped": True, "metrics": {}}
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise WorkerError(
+            f"the disk of {settings.run_dir} is full: {error}",
+            code="disk-full",
+            hint=f"make room there, then: npx genenv resume {settings.run_dir}",
+        ) from error
     finally:
         stack.stop()
 
@@ -67,10 +78,17 @@ class _Run:
         self._client = client
         self._scorer = load_python_reward(settings.agent) or client
         self._progress = progress
+        if trackers(settings.agent):
+            agent = stack.roles["agent"]
+            progress.track = lambda values, step: agent.call("track", values=values, step=step)
         self._stop = stop
         self._checkpoints = settings.run_dir / "checkpoints"
         self._saved: Path | None = None
         self._last: dict[str, float] = {}
+        self._validated_epoch = -1
+        config = settings.run_dir / "config.yaml"
+        # As it is now: it may be edited while the run goes on.
+        self._config = config.read_text() if config.is_file() else None
         data = settings.agent.data
         self._seed_tasks = read_tasks(as_files(data.train_files), "seed")
         self._validation_tasks = read_tasks(as_files(data.val_files), "val")
@@ -135,22 +153,48 @@ class _Run:
         return True
 
     def _restore(self) -> None:
-        found = checkpoint.latest(self._checkpoints) if self._settings.resume else None
-        if found is None:
+        """Become the run of the newest checkpoint; without one, a run that has not begun."""
+        if not self._settings.resume:
             return
-        self._state.load_json(checkpoint.read_state(found))
+        checkpoint.clean(self._checkpoints)
+        found = checkpoint.latest(self._checkpoints)
+        if found is not None:
+            saved = checkpoint.read_state(found)
+            self._state.load_json(saved)
+            _refuse_another_state(found, saved, self._state)
+            self._saved = found
+            self._progress.epoch, self._progress.step = self._state.epoch, self._state.step
         self._ledger.read(self._state.ledger_rows)
-        checkpoint.load_roles(found, self._roles, self._state.step)
-        self._saved = found
-        self._progress.epoch, self._progress.step = self._state.epoch, self._state.step
+        self._ledger.write()
+        unreadable = rewind(self._settings.run_dir, self._state.epoch if found else None)
+        if unreadable:
+            self._progress.warning(
+                "metrics-unreadable", f"{unreadable} lines of metrics.jsonl could not be read"
+            )
+        if found is not None:
+            self._progress.phase("start", detail=f"restoring epoch {self._state.epoch}")
+            checkpoint.load_roles(found, self._roles)
 
     def _save(self) -> None:
         epoch = self._state.epoch
         if epoch == 0 or self._saved == checkpoint.folder_for(self._checkpoints, epoch):
             return
         self._progress.phase("checkpoint")
-        self._saved = checkpoint.save(self._checkpoints, epoch, self._roles, self._state.to_json())
+        validated = self._validated_epoch == epoch
+        self._saved = checkpoint.save(
+            self._checkpoints,
+            epoch,
+            self._roles,
+            self._state.to_json(),
+            validation=self._last if validated else None,
+            config=self._config,
+        )
         self._progress.checkpoint(self._saved)
+        checkpoint.prune(
+            self._checkpoints,
+            self._settings.agent.trainer.max_actor_ckpt_to_keep,
+            keep_best=self._settings.genenv["keep_best"],
+        )
 
     def _validate(self) -> None:
         """Score the validation data; nothing where there is none, or where the user stops it."""
@@ -176,9 +220,19 @@ class _Run:
             on_failure=genenv["hooks"]["on_failure"],
         )
         self._last = reward_metrics("val", groups)
+        self._validated_epoch = self._state.epoch
         self._progress.metrics("validation", self._last)
         write_rollouts(
             self._settings.run_dir / "rollouts",
             f"validation-{self._state.epoch:06d}",
             response_rows(self._state.epoch, "validation", groups),
+        )
+
+
+def _refuse_another_state(found: Path, saved: dict[str, Any], state: LoopState) -> None:
+    if state.to_json() != saved:
+        raise DataError(
+            f"{found} does not restore to the state that was saved",
+            code="checkpoint-damaged",
+            hint="it is another version's; resume the run with the genenv that began it",
         )

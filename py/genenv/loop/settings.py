@@ -63,17 +63,22 @@ def from_params(params: dict[str, Any]) -> Settings:
     separate = genenv["enable"] and not shares_model
     roles = ["agent", "environment"] if separate else ["agent"]
     configs = {}
+    prompts = 0
     for role in roles:
         overlay = dict(params["verl"][role])
         configs[role] = role_config(
             role,
-            _environment_overlay(overlay, params) if role == "environment" else overlay,
+            _environment_overlay(overlay, params, prompts) if role == "environment" else overlay,
             device=device,
             genenv=genenv,
             added=params["verl"]["added"],
             deleted=params["verl"]["deleted"],
         )
         check_batch_arithmetic(role, configs[role])
+        if role == "agent":
+            prompts = _environment_prompts(params, int(configs[role].data.train_batch_size))
+        trainer = configs[role].trainer
+        trainer.total_training_steps = trainer.total_epochs * _updates_per_epoch(params)
     return Settings(
         run_dir=Path(params["runDir"]),
         genenv=genenv,
@@ -81,25 +86,31 @@ def from_params(params: dict[str, Any]) -> Settings:
         device=device,
         hook_address=params["hooks"]["address"],
         hook_token=params["hooks"].get("token"),
-        environment_prompts=_environment_prompts(params),
+        environment_prompts=prompts,
         shares_model=shares_model,
         resume=bool(params.get("resume", False)),
     )
 
 
-def _environment_prompts(params: dict[str, Any]) -> int:
+def _updates_per_epoch(params: dict[str, Any]) -> int:
+    """Steps of a trainer in an epoch, by which its learning rate is scheduled."""
+    both = params.get("envModelPath") == "agent" and params["genenv"]["enable"]
+    return 2 if both and params["genenv"]["env_update"] != "none" else 1
+
+
+def _environment_prompts(params: dict[str, Any], agent_batch: int) -> int:
     """What ``genenv.env`` says, else as many as give about an agent batch of answers."""
     named = _named(params["genenv"].get("env", {}), "data", "train_batch_size")
     if named is not None:
         return int(named)
     answers = int(params["genenv"]["num_generations_per_prompt"])
-    agent_batch = _named(params["verl"]["agent"], "data", "train_batch_size") or answers
-    return max(1, int(agent_batch) // answers)
+    return max(1, agent_batch // answers)
 
 
-def _environment_overlay(overlay: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+def _environment_overlay(
+    overlay: dict[str, Any], params: dict[str, Any], prompts: int
+) -> dict[str, Any]:
     """The environment's answers to a prompt are its group; its prompts of one epoch its batch."""
-    prompts = _environment_prompts(params)
     tree = _copy(overlay)
     root = tree.setdefault("actor_rollout_ref", {})
     root.setdefault("rollout", {})["n"] = int(params["genenv"]["num_generations_per_prompt"])

@@ -10,13 +10,14 @@ import math
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import ray
 import torch
 import transfer_queue as tq
-from omegaconf import DictConfig, open_dict
+from omegaconf import DictConfig, OmegaConf, open_dict
 from tensordict import TensorDict
 from transfer_queue import KVBatchMeta
 from verl.trainer.ppo.v1 import AgentLoopManagerTQ
@@ -24,10 +25,14 @@ from verl.trainer.ppo.v1.trainer_base import register_trainer
 from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
 from verl.utils import tensordict_utils as tu
 from verl.utils.debug import marked_timer
+from verl.utils.tracking import Tracking
+
+from genenv.verl_config import trackers
 
 TRAINER_NAME = "genenv_role"
 _POLL_SECONDS = 0.02
 _FINAL = ("finished", "failure")
+_STEP = "step.txt"
 
 
 class _EmptyLoader:
@@ -52,13 +57,14 @@ class RoleTrainer(PPOTrainerSync):
         self.timing_raw: dict[str, float] = {}
         # Asked while a rollout is waited for; the driver answers from its channel.
         self.is_cancelled: Callable[[], bool] = lambda: False
+        self._tracking: Tracking | None = None
 
     # -- veRL's own construction, without data and without reward workers --------------------------
 
     def _init_dataloader(self) -> None:
         self.train_dataloader = self.val_dataloader = _EmptyLoader()
         self.steps_per_epoch = 1
-        self.total_training_steps = self.config.trainer.total_training_steps or 1_000_000
+        self.total_training_steps = self.config.trainer.total_training_steps
         with open_dict(self.config):
             self.config.actor_rollout_ref.actor.optim.total_training_steps = (
                 self.total_training_steps
@@ -257,6 +263,23 @@ class RoleTrainer(PPOTrainerSync):
             for chat in chats
         ]
 
+    def track(self, values: dict[str, float], step: int) -> None:
+        """Hand numbers to veRL's trackers (``trainer.logger``: tensorboard, wandb, ...)."""
+        if self._tracking is None:
+            trainer = self.config.trainer
+            self._tracking = Tracking(
+                project_name=trainer.project_name,
+                experiment_name=trainer.experiment_name,
+                default_backend=trackers(self.config),
+                config=OmegaConf.to_container(self.config, resolve=True),
+            )
+        self._tracking.log(data=values, step=step)
+
+    def finish(self) -> None:
+        """Let the trackers write what they hold."""
+        if self._tracking is not None:
+            self._tracking.finish()
+
     def forget(self, keys: list[str]) -> None:
         """Free rollouts that will not be trained on."""
         if keys:
@@ -265,16 +288,21 @@ class RoleTrainer(PPOTrainerSync):
     # -- checkpoints -------------------------------------------------------------------------------
 
     def save(self, folder: str) -> None:
-        """Write weights (also a transformers folder), optimiser and random state to ``folder``."""
+        """Write weights (also a transformers folder), optimiser, schedule, random state and step.
+
+        Args:
+            folder: where to; every worker must see it.
+        """
         self.actor_rollout_wg.save_checkpoint(
             folder, None, self.global_steps, max_ckpt_to_keep=None
         )
+        (Path(folder) / _STEP).write_text(str(self.global_steps))
 
-    def load(self, folder: str, step: int) -> None:
+    def load(self, folder: str) -> None:
         """Restore what ``save`` wrote, and bring the rollout engine to the same weights."""
         self.checkpoint_manager.sleep_replicas()
         self.actor_rollout_wg.load_checkpoint(local_path=folder, del_local_after_load=False)
-        self.global_steps = step
+        self.global_steps = int((Path(folder) / _STEP).read_text())
         self.checkpoint_manager.update_weights(self.global_steps)
 
 
