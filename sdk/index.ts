@@ -42,10 +42,18 @@ export {
 } from "./compose.js";
 export { type ConfigRequest, loadConfig, type ResolvedConfig } from "./config/resolve.js";
 export type { ConfigInput, GenenvConfig, GenenvConfigInput } from "./config/schema.js";
+export { type Dataset, type DatasetRow, type DatasetRows, defineDataset } from "./data/define.js";
 export { type DataFile, readDataFile } from "./data/read.js";
 export type { DataRow } from "./data/row.js";
-export { type Dataset, type DatasetRow, defineDataset, writeDataset } from "./data/write.js";
+export { writeDataset } from "./data/write.js";
 export { defineCurriculum, defineEnvironment, defineReward } from "./define.js";
+export {
+  type LoadedRun,
+  loadRun,
+  type RunMetric,
+  type RunRollout,
+  type RunTask,
+} from "./load-run.js";
 export type { RunEvent, RunPhase, RunResult } from "./run/events.js";
 export type { GivenHooks } from "./run/hook-modules.js";
 export { type Run, type TrainOptions, train } from "./run.js";

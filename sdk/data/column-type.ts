@@ -6,9 +6,22 @@ type Shape =
   | { kind: "list"; item: Shape }
   | { kind: "struct"; fields: Map<string, Shape> };
 
-/** DuckDB's type that holds all values; throws a TypeError where they have no type in common. */
-export function columnType(values: readonly unknown[]): string {
-  return toSql(values.map(shapeOf).reduce(unify, { kind: "null" }));
+/** A column's type, as its values tell it one after another. */
+export interface ColumnType {
+  /** Throws a TypeError where the value has no type in common with those before it. */
+  add(value: unknown): void;
+  /** DuckDB's type that holds all values so far. */
+  toSql(): string;
+}
+
+export function newColumnType(): ColumnType {
+  let shape: Shape = { kind: "null" };
+  return {
+    add(value) {
+      shape = unify(shape, shapeOf(value));
+    },
+    toSql: () => toSql(shape),
+  };
 }
 
 function shapeOf(value: unknown): Shape {

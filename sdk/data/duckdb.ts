@@ -21,15 +21,20 @@ export const sqlText = (text: string): string => `'${text.replaceAll("'", "''")}
 /** A name as a SQL identifier. */
 export const sqlName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** Rows of a query as plain JSON-like values: 64-bit integers are numbers where they fit, dates are ISO texts. */
-export async function queryRows(
-  sql: string,
-): Promise<{ columns: string[]; rows: Record<string, unknown>[] }> {
-  return withDuckDb(async (connection) => {
-    const reader = await connection.runAndReadAll(sql);
-    const rows = reader.getRowObjectsJS().map((row) => toPlain(row) as Record<string, unknown>);
-    return { columns: [...reader.columnNames()], rows };
-  });
+/** Rows of a query, a chunk in memory at a time, as plain JSON-like values: 64-bit integers are numbers where they fit, dates are ISO texts. */
+export async function* streamRows(sql: string): AsyncGenerator<Record<string, unknown>> {
+  const { DuckDBInstance } = await import("@duckdb/node-api");
+  const instance = await DuckDBInstance.create(":memory:");
+  const connection = await instance.connect();
+  try {
+    const result = await connection.stream(sql);
+    for await (const rows of result.yieldRowObjectJs()) {
+      for (const row of rows) yield toPlain(row) as Record<string, unknown>;
+    }
+  } finally {
+    connection.closeSync();
+    instance.closeSync();
+  }
 }
 
 function toPlain(value: unknown): unknown {

@@ -1,8 +1,8 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
 import { extname } from "node:path";
 import { DataError } from "../../bridge/errors.js";
-import { queryRows, sqlText } from "./duckdb.js";
+import { type RawRow, rawRows } from "./raw.js";
 import {
+  type ColumnNames,
   type DataRow,
   findLayout,
   isProblem,
@@ -20,31 +20,52 @@ export interface DataFile {
   nested: boolean;
 }
 
-interface RawFile {
-  columns: string[];
-  rows: Record<string, unknown>[];
-}
-
 /**
  * The rows of a Parquet, JSONL, JSON or CSV file, in veRL's nested layout (`prompt`, `reward_model.ground_truth`)
  * or a flat one (`prompt` or `question`, `ground_truth` or `answer`). Throws DataError naming row and column.
  */
-export async function readDataFile(
-  file: string,
-  options: { promptKey?: string } = {},
-): Promise<DataFile> {
-  const raw = await readRaw(file);
-  if (raw.rows.length === 0) throw emptyError(file);
-  const layout = assertLayout(file, raw.columns, options.promptKey);
-  const read = raw.rows.map((row, index) => toDataRow(row, layout, index));
+export async function readDataFile(file: string, options: ColumnNames = {}): Promise<DataFile> {
+  const raw: RawRow[] = [];
+  for await (const row of rawRows(file)) raw.push(row);
+  const columns = [...new Set(raw.flatMap((row) => Object.keys(row)))];
+  const layout = assertLayout(file, columns, options);
+  const read = raw.map((row, index) => toDataRow(row, layout, index));
   const problems = read.filter(isProblem);
   if (problems.length > 0) throw rowError(file, problems);
   const nested =
     extname(file) === ".parquet" &&
     layout.prompt === "prompt" &&
     layout.groundTruth === "reward_model.ground_truth" &&
-    raw.rows.every((row) => Array.isArray(row[layout.prompt]));
+    raw.every((row) => Array.isArray(row[layout.prompt]));
   return { file, rows: read as DataRow[], layout, nested };
+}
+
+// The columns of a file whose rows are objects are those of its first rows.
+const rowsForLayout = 1000;
+
+/** The rows of a file one after another, each in genenv's form or as what is wrong with it. */
+export async function* streamDataFile(
+  file: string,
+  options: ColumnNames = {},
+): AsyncGenerator<DataRow | RowProblem, void, undefined> {
+  let waiting: RawRow[] = [];
+  let layout: Layout | null = null;
+  let index = 0;
+  const start = (): Layout =>
+    assertLayout(file, [...new Set(waiting.flatMap((row) => Object.keys(row)))], options);
+  for await (const raw of rawRows(file)) {
+    if (layout) {
+      yield toDataRow(raw, layout, index++);
+      continue;
+    }
+    waiting.push(raw);
+    if (waiting.length < rowsForLayout) continue;
+    layout = start();
+    for (const row of waiting) yield toDataRow(row, layout, index++);
+    waiting = [];
+  }
+  layout ??= start();
+  for (const row of waiting) yield toDataRow(row, layout, index++);
 }
 
 /** The error for bad rows: the first few of them, and how many there are. */
@@ -61,79 +82,12 @@ export function rowError(file: string, problems: readonly RowProblem[]): DataErr
   });
 }
 
-async function readRaw(file: string): Promise<RawFile> {
-  if (!existsSync(file)) {
-    throw new DataError(`the data file ${file} is not there`, {
-      code: "data-missing",
-      place: { file },
-      hint: "check data.train_files and data.val_files; paths start at the project's folder",
-    });
-  }
-  if (statSync(file).size === 0) throw emptyError(file);
-  try {
-    return await readByName(file);
-  } catch (cause) {
-    if (cause instanceof DataError) throw cause;
-    throw new DataError(`can't read the data file ${file}: ${firstLine(cause)}`, {
-      code: "data-format",
-      place: { file },
-      hint: "the file's name has to end in what it holds: .parquet, .jsonl, .json or .csv",
-      cause,
-    });
-  }
-}
-
-async function readByName(file: string): Promise<RawFile> {
-  const kind = extname(file).toLowerCase();
-  if (kind === ".parquet") return queryRows(`SELECT * FROM read_parquet(${sqlText(file)})`);
-  if (kind === ".csv") {
-    return queryRows(`SELECT * FROM read_csv(${sqlText(file)}, header=true, all_varchar=true)`);
-  }
-  if (kind === ".jsonl" || kind === ".ndjson") return fromObjects(file, parseLines(file));
-  if (kind === ".json") return fromObjects(file, parseArray(file));
-  throw new DataError(`${file} is in no format that genenv reads`, {
-    code: "data-format",
-    place: { file },
-    hint: "give a .parquet, .jsonl, .json or .csv file",
-  });
-}
-
-function parseLines(file: string): unknown[] {
-  const lines = readFileSync(file, "utf8").split("\n");
-  return lines.flatMap((text, index): unknown[] => {
-    if (text.trim() === "") return [];
-    try {
-      return [JSON.parse(text)];
-    } catch (cause) {
-      throw new DataError(`line ${index + 1} is not JSON: ${firstLine(cause)}`, {
-        code: "bad-row",
-        place: { file, line: index + 1 },
-        hint: "each line of a .jsonl file is one JSON object",
-        cause,
-      });
-    }
-  });
-}
-
-function parseArray(file: string): unknown[] {
-  const value: unknown = JSON.parse(readFileSync(file, "utf8"));
-  if (Array.isArray(value)) return value;
-  throw new Error("its top level is not a list of rows");
-}
-
-function fromObjects(file: string, values: unknown[]): RawFile {
-  const bad = values.findIndex((value) => typeof value !== "object" || value === null);
-  if (bad >= 0)
-    throw rowError(file, [{ row: bad + 1, column: "all", problem: "is not an object" }]);
-  const rows = values as Record<string, unknown>[];
-  return { rows, columns: [...new Set(rows.flatMap((row) => Object.keys(row)))] };
-}
-
-function assertLayout(file: string, columns: string[], promptKey?: string): Layout {
-  const { prompt, groundTruth } = findLayout(columns, promptKey);
-  if (prompt === null) throw columnError(file, columns, promptKey ?? "prompt", "question");
+function assertLayout(file: string, columns: string[], names: ColumnNames): Layout {
+  const { prompt, groundTruth } = findLayout(columns, names);
+  if (prompt === null) throw columnError(file, columns, names.promptKey ?? "prompt", "question");
   if (groundTruth === null) {
-    throw columnError(file, columns, "reward_model.ground_truth", "ground_truth, answer");
+    const column = names.groundTruthKey ?? "reward_model.ground_truth";
+    throw columnError(file, columns, column, "ground_truth, answer");
   }
   return { prompt, groundTruth };
 }
@@ -145,14 +99,3 @@ function columnError(file: string, columns: string[], column: string, others: st
     hint: "rename a column, or write the file with writeDataset()",
   });
 }
-
-function emptyError(file: string): DataError {
-  return new DataError(`the data file ${file} has no rows`, {
-    code: "data-empty",
-    place: { file },
-    hint: "a data file needs at least one row",
-  });
-}
-
-const firstLine = (error: unknown): string =>
-  (error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "";

@@ -31,16 +31,23 @@ const roles = new Set(["system", "user", "assistant", "tool"]);
 
 type Raw = Record<string, unknown>;
 
+/** Columns by name, where a file has none of the usual ones. */
+export interface ColumnNames {
+  promptKey?: string;
+  groundTruthKey?: string;
+}
+
 /** Which columns hold prompt and ground truth; null in place of one that is missing. */
 export function findLayout(
   columns: readonly string[],
-  promptKey = "prompt",
+  { promptKey = "prompt", groundTruthKey }: ColumnNames = {},
 ): { prompt: string | null; groundTruth: string | null } {
   const has = (name: string): boolean => columns.includes(name);
-  const truth = has("reward_model") ? "reward_model.ground_truth" : flatTruths.find(has);
+  const usual = has("reward_model") ? "reward_model.ground_truth" : flatTruths.find(has);
+  const named = groundTruthKey !== undefined && has(groundTruthKey) ? groundTruthKey : undefined;
   return {
     prompt: [promptKey, ...promptColumns].find(has) ?? null,
-    groundTruth: truth ?? null,
+    groundTruth: named ?? usual ?? null,
   };
 }
 

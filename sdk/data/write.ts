@@ -1,63 +1,84 @@
-import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { dirname, extname } from "node:path";
 import { DataError } from "../../bridge/errors.js";
 import type { Message } from "../../bridge/hooks/types.js";
-import { columnType } from "./column-type.js";
+import { type ColumnType, newColumnType } from "./column-type.js";
+import type { Dataset, DatasetRow, DatasetRows } from "./define.js";
 import { sqlText, withDuckDb } from "./duckdb.js";
-
-/** A row to write: a task with what veRL stores beside it. */
-export interface DatasetRow {
-  prompt: string | Message[];
-  /** A text, a number, or lists and objects of them; of one type in all rows. */
-  groundTruth: unknown;
-  /** Default: the dataset's. */
-  dataSource?: string;
-  ability?: string;
-  /** Becomes `extra_info`, with the row's `index` added where it has none. */
-  extra?: Record<string, unknown>;
-}
-
-export interface Dataset {
-  name: string;
-  ability: string;
-  rows: DatasetRow[];
-}
-
-/** A dataset: its name (veRL's `data_source`), and a task made of each item, in order. */
-export function defineDataset<Item>(definition: {
-  name: string;
-  ability?: string;
-  items: Iterable<Item>;
-  toRow(item: Item, index: number): DatasetRow;
-}): Dataset {
-  const rows = [...definition.items].map((item, index) => definition.toRow(item, index));
-  return { name: definition.name, ability: definition.ability ?? "text", rows };
-}
 
 /**
  * Writes exactly the nested Parquet that veRL reads: data_source, prompt (a list of role and content), ability,
- * reward_model (style, ground_truth) and extra_info. The file appears whole or not at all.
+ * reward_model (style, ground_truth) and extra_info; gives the number of rows. The rows are asked for one at a time,
+ * and the file appears whole or not at all.
  */
-export async function writeDataset(data: Dataset | DatasetRow[], path: string): Promise<void> {
-  const dataset = Array.isArray(data) ? { name: "genenv", ability: "text", rows: data } : data;
+export async function writeDataset(
+  data: Dataset | DatasetRows,
+  path: string,
+): Promise<{ rows: number }> {
+  const dataset: Dataset =
+    "rows" in data ? data : { name: "genenv", ability: "text", groundTruth: null, rows: data };
   if (extname(path) !== ".parquet") {
-    throw new DataError(`${path} has to end in .parquet`, { code: "data-format" });
+    throw new DataError(`${path} has to end in .parquet`, {
+      code: "data-format",
+      hint: "genenv writes Parquet, which veRL reads",
+    });
   }
-  if (dataset.rows.length === 0) {
-    throw new DataError("a dataset needs at least one row", { code: "data-empty" });
-  }
-  const rows = dataset.rows.map((row, index) => toStored(row, index, dataset));
   mkdirSync(dirname(path), { recursive: true });
   const lines = `${path}.${process.pid}.jsonl`;
   const part = `${path}.${process.pid}.part`;
   try {
-    writeFileSync(lines, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
-    await withDuckDb((connection) => connection.run(copySql(rows, lines, part)));
+    const { count, ...shape } = await writeLines(dataset, lines);
+    if (count === 0) {
+      throw new DataError("a dataset needs at least one row", { code: "data-empty" });
+    }
+    await withDuckDb(async (connection) => {
+      // One thread and a small limit: a row group and two lines have to fit, however many rows there are.
+      const limitMb = 512 + Math.ceil((4 * shape.longestLine) / 1e6);
+      await connection.run(`SET threads=1; SET memory_limit='${limitMb}MB'`);
+      await connection.run(copySql(shape, lines, part));
+    });
     renameSync(part, path);
+    return { rows: count };
   } finally {
     rmSync(lines, { force: true });
     rmSync(part, { force: true });
   }
+}
+
+interface Shape {
+  groundTruth: ColumnType;
+  extra: ColumnType;
+  /** Bytes. */
+  longestLine: number;
+}
+
+// Lines are handed to the file in pieces of about this many characters.
+const pieceLength = 1 << 18;
+
+async function writeLines(dataset: Dataset, file: string): Promise<Shape & { count: number }> {
+  const shape: Shape = { groundTruth: newColumnType(), extra: newColumnType(), longestLine: 0 };
+  const out = await open(file, "w");
+  let count = 0;
+  let piece = "";
+  try {
+    for await (const row of dataset.rows) {
+      const stored = toStored(row, count, dataset);
+      count += 1;
+      addType("groundTruth", shape.groundTruth, stored.reward_model.ground_truth, count);
+      addType("extra", shape.extra, stored.extra_info, count);
+      const line = `${JSON.stringify(stored)}\n`;
+      shape.longestLine = Math.max(shape.longestLine, Buffer.byteLength(line));
+      piece += line;
+      if (piece.length < pieceLength) continue;
+      await out.writeFile(piece);
+      piece = "";
+    }
+    await out.writeFile(piece);
+  } finally {
+    await out.close();
+  }
+  return { ...shape, count };
 }
 
 interface StoredRow {
@@ -70,6 +91,7 @@ interface StoredRow {
 
 function toStored(row: DatasetRow, index: number, dataset: Dataset): StoredRow {
   const { prompt } = row;
+  assertGroundTruth(row, index, dataset);
   return {
     data_source: row.dataSource ?? dataset.name,
     prompt: typeof prompt === "string" ? [{ role: "user", content: prompt }] : prompt,
@@ -79,26 +101,35 @@ function toStored(row: DatasetRow, index: number, dataset: Dataset): StoredRow {
   };
 }
 
-function copySql(rows: StoredRow[], from: string, to: string): string {
-  const truth = typeOf("groundTruth", () => rows.map((row) => row.reward_model.ground_truth));
-  const extra = typeOf("extra", () => rows.map((row) => row.extra_info));
+function assertGroundTruth({ groundTruth }: DatasetRow, index: number, dataset: Dataset): void {
+  const parsed = dataset.groundTruth?.safeParse(groundTruth);
+  if (!parsed || parsed.success) return;
+  const value = JSON.stringify(groundTruth)?.slice(0, 80);
+  throw new DataError(
+    `row ${index + 1} of the dataset "${dataset.name}" has the ground truth ${value}, which its schema refuses: ${parsed.error.issues[0]?.message}`,
+    { code: "bad-row", hint: "mend what toRow() gives for it", cause: parsed.error },
+  );
+}
+
+function copySql({ groundTruth, extra, longestLine }: Shape, from: string, to: string): string {
   const columns = [
     "data_source: 'VARCHAR'",
     "prompt: 'STRUCT(role VARCHAR, content VARCHAR)[]'",
     "ability: 'VARCHAR'",
-    `reward_model: ${sqlText(`STRUCT(style VARCHAR, ground_truth ${truth})`)}`,
-    `extra_info: ${sqlText(extra)}`,
+    `reward_model: ${sqlText(`STRUCT(style VARCHAR, ground_truth ${groundTruth.toSql()})`)}`,
+    `extra_info: ${sqlText(extra.toSql())}`,
   ];
-  const source = `read_json(${sqlText(from)}, format='newline_delimited', maximum_object_size=268435456, columns={${columns.join(", ")}})`;
+  const source = `read_json(${sqlText(from)}, format='newline_delimited', maximum_object_size=${Math.max(2 ** 20, 2 * longestLine)}, columns={${columns.join(", ")}})`;
   return `COPY (SELECT * FROM ${source}) TO ${sqlText(to)} (FORMAT parquet)`;
 }
 
-function typeOf(column: string, values: () => unknown[]): string {
+function addType(column: string, type: ColumnType, value: unknown, row: number): void {
   try {
-    return columnType(values());
+    type.add(value);
   } catch (cause) {
     throw new DataError(`can't write ${column}: ${(cause as Error).message}`, {
       code: "mixed-types",
+      place: { at: `row ${row}` },
       hint: `give ${column} the same type in every row, a text where nothing else fits`,
       cause,
     });

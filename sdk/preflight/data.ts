@@ -56,6 +56,7 @@ export async function toVerlFiles(files: readonly DataFile[], folder: string): P
     const dataset = {
       name,
       ability: "text",
+      groundTruth: null,
       rows: rows.map(({ prompt, groundTruth, dataSource, ability, extra }) => ({
         prompt,
         groundTruth,

@@ -1,10 +1,12 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import { DataError } from "../../../bridge/errors.js";
+import { defineDataset } from "../../../sdk/data/define.js";
 import { withDuckDb } from "../../../sdk/data/duckdb.js";
 import { readDataFile } from "../../../sdk/data/read.js";
-import { defineDataset, writeDataset } from "../../../sdk/data/write.js";
+import { writeDataset } from "../../../sdk/data/write.js";
 import { runPython, testPython } from "../../python-env.js";
 import { rejectionOf, tempFolder } from "../temp.js";
 
@@ -74,6 +76,46 @@ describe("writing", () => {
     expect(error.message).toBe(
       "can't write groundTruth: it is integer in one row and text in another",
     );
+  });
+
+  test("rows are made one at a time, as they are written, from async items too", async () => {
+    let made = 0;
+    async function* items(): AsyncGenerator<number> {
+      for (let i = 0; i < 5; i++) yield made++;
+    }
+    const dataset = defineDataset({
+      name: "n",
+      items: items(),
+      toRow: (n) => ({ prompt: `${n}?`, groundTruth: n }),
+    });
+    expect(made).toBe(0);
+    const file = join(tempFolder(), "d.parquet");
+    expect(await writeDataset(dataset, file)).toEqual({ rows: 5 });
+    expect((await readDataFile(file)).rows.map((row) => row.groundTruth)).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  test("a ground truth that the dataset's schema refuses names the row, and leaves no file", async () => {
+    const folder = tempFolder();
+    const dataset = defineDataset({
+      name: "sums",
+      groundTruth: z.string().regex(/^\d+$/, "digits only"),
+      items: ["1", "two"],
+      toRow: (groundTruth) => ({ prompt: "x", groundTruth }),
+    });
+    const error = await rejectionOf(writeDataset(dataset, join(folder, "d.parquet")));
+    expect(error.message).toBe(
+      'row 2 of the dataset "sums" has the ground truth "two", which its schema refuses: digits only',
+    );
+    expect(readdirSync(folder)).toEqual([]);
+    const typed = (): unknown =>
+      defineDataset({
+        name: "sums",
+        groundTruth: z.string(),
+        items: [1],
+        // @ts-expect-error: the schema takes a text
+        toRow: (groundTruth) => ({ prompt: "x", groundTruth }),
+      });
+    expect(typed).not.toThrow();
   });
 
   test("no rows, and a name that isn't Parquet's, are refused", async () => {
