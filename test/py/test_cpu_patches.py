@@ -6,6 +6,7 @@ plugin/cpu_patches.py.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -16,9 +17,10 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the Python environment of genenv setup")
-pytest.importorskip("verl")
-pytest.importorskip("vllm")
 
+# Looked for, not imported: the attempts run in processes of their own.
+if not all(importlib.util.find_spec(name) for name in ("verl", "vllm")):
+    pytest.skip("needs the Python environment of genenv setup", allow_module_level=True)
 if torch.cuda.is_available():
     pytest.skip("the patches are for machines without an accelerator", allow_module_level=True)
 
@@ -28,9 +30,10 @@ HERE = Path(__file__).parent
 def probe(folder: Path, way: str) -> dict[str, dict[str, Any]]:
     """What `cpu_probe.py` found out in a process of its own."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("VERL_", "GENENV_"))}
+    env |= {"PYTHONPATH": str(HERE.parents[1] / "py"), "RAY_USAGE_STATS_ENABLED": "0"}
     done = subprocess.run(
-        [sys.executable, str(HERE / "cpu_probe.py"), str(folder), way],
-        env=env | {"PYTHONPATH": str(HERE.parents[1] / "py"), "RAY_USAGE_STATS_ENABLED": "0"},
+        [sys.executable, "-X", "faulthandler", str(HERE / "cpu_probe.py"), str(folder), way],
+        env=env,
         capture_output=True,
         text=True,
         timeout=300,
