@@ -1,4 +1,4 @@
-"""The fork server: ``python -m genenv.forkserver.server SOCKET PARENT_PID``.
+"""The fork server: ``python -m genenv.forkserver.server SOCKET PARENT_PID MODULE...``.
 
 Protocol, one connection a process, so that the client can wait for its exit:
 
@@ -58,15 +58,18 @@ PRELOAD = (
 )
 _HIGH_FD = 500
 _EXIT_SIGNAL_BASE = 128
+_FLAGS_WITH_VALUE = ("-X", "-W")
 
 
-def main(path: str, parent: int) -> None:
+def main(path: str, parent: int, modules: list[str]) -> None:
     die_with_parent(parent)
     started = time.monotonic()
-    preload(PRELOAD)
+    preload(modules)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listener.bind(path)
+    # The path appears when it can be connected to.
+    listener.bind(f"{path}.new")
     listener.listen(64)
+    Path(f"{path}.new").rename(path)
     # Forked children share these pages until a collection would write to them.
     gc.collect()
     gc.freeze()
@@ -74,7 +77,7 @@ def main(path: str, parent: int) -> None:
     _Server(listener).run()
 
 
-def preload(modules: tuple[str, ...]) -> None:
+def preload(modules: list[str]) -> None:
     """Import ``modules`` with Ray hidden: one imported before the fork can't reach its cluster."""
     sys.modules["ray"] = None  # type: ignore[assignment]
     for name in modules:
@@ -93,6 +96,7 @@ class _Server:
 
     def __init__(self, listener: socket.socket) -> None:
         self._listener = listener
+        self._pid = os.getpid()
         self._children: dict[int, socket.socket] = {}
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_write, False)
@@ -149,20 +153,22 @@ class _Server:
         for fd in fds:
             os.close(fd)
         self._children[pid] = client
-        client.sendall(pid.to_bytes(8, "big"))
+        with contextlib.suppress(OSError):  # a client that died already is found by `run`
+            client.sendall(pid.to_bytes(8, "big"))
 
     def _child(self, request: dict, fds: list[int], client: socket.socket) -> int:
         try:
-            die_with_parent()
+            die_with_parent(self._pid)
             self._forget_server(client)
             _place_descriptors(fds, request["fds"])
             _adopt(request)
             _run(request["argv"])
             return 0
         except SystemExit as stop:
-            if stop.code is None:
-                return 0
-            return stop.code if isinstance(stop.code, int) else 1
+            if stop.code is None or isinstance(stop.code, int):
+                return stop.code or 0
+            print(stop.code, file=sys.stderr)
+            return 1
         except BaseException:
             traceback.print_exc()
             return 1
@@ -229,6 +235,8 @@ def _adopt(request: dict) -> None:
     sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
     random.seed()
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed()
     for folder in reversed(request["env"].get("PYTHONPATH", "").split(os.pathsep)):
         if folder and folder not in sys.path:
             sys.path.insert(1, folder)
@@ -237,23 +245,25 @@ def _adopt(request: dict) -> None:
 def _run(argv: list[str]) -> None:
     """Do what ``python ARGV`` would: ``-c CODE``, ``-m MODULE`` or a script, without its flags."""
     while argv and argv[0].startswith("-") and argv[0] not in ("-c", "-m"):
-        argv = argv[1:]
+        argv = argv[2 if argv[0] in _FLAGS_WITH_VALUE else 1 :]
     if not argv:
         raise SystemExit("fork server: an interactive Python was asked for")
     if argv[0] == "-c":
+        sys.path[0] = ""
         sys.argv = ["-c", *argv[2:]]
         main_module = types.ModuleType("__main__")
         main_module.__builtins__ = __builtins__
         sys.modules["__main__"] = main_module
         exec(compile(argv[1], "<string>", "exec"), main_module.__dict__)
     elif argv[0] == "-m":
+        sys.path[0] = str(Path.cwd())
         sys.argv = argv[1:]
         runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
     else:
         sys.argv = argv
-        sys.path.insert(0, str(Path(argv[0]).resolve().parent))
+        sys.path[0] = str(Path(argv[0]).resolve().parent)
         runpy.run_path(argv[0], run_name="__main__")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3:])

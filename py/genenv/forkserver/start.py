@@ -5,11 +5,13 @@ import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
 
 from genenv.errors import WorkerError
+from genenv.forkserver.server import PRELOAD
 
 _LAST_CHILDREN_SECONDS = 4.0
 _CLIENT = Path(__file__).with_name("client.py")
@@ -18,7 +20,13 @@ _CLIENT = Path(__file__).with_name("client.py")
 class ForkServer:
     """A running fork server; owns its process and its two files in the run's private folder."""
 
-    def __init__(self, folder: Path, environment: dict[str, str], log_file: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        environment: dict[str, str],
+        log_file: Path,
+        modules: Sequence[str] = PRELOAD,
+    ) -> None:
         self.executable = folder / "python"
         self._socket = folder / "fork.sock"
         self._log_file = log_file
@@ -33,6 +41,7 @@ class ForkServer:
                     "genenv.forkserver.server",
                     str(self._socket),
                     str(os.getpid()),
+                    *modules,
                 ],
                 env=environment | {"GENENV_FORK_SERVER": str(self.executable)},
                 stdin=subprocess.DEVNULL,
