@@ -7,6 +7,8 @@
  *   u32 magic "GNVH" | u8 version | u8 op | u8 kind | u8 attempt | u64 id | u32 payload length
  * Request payloads are one Arrow IPC stream of one batch whose columns are all utf8 (hello: the token's bytes;
  * describe: empty). Replies are Arrow too, except REPLY_F64 (a raw float64 a row) and ERROR (JSON).
+ * On one machine the reply to hello names a file of MAPPED_BYTES in shared memory, the connection's own: a request's
+ * payload may lie in it, and its frame (REQUEST_MAPPED) then says where: u32 offset, u32 length.
  * Text: what UTF-8 can't hold (a lone surrogate) is sent as U+FFFD, by both sides.
  */
 import { HookError } from "./errors.js";
@@ -17,6 +19,7 @@ export const HEADER_BYTES = 20;
 export const MAX_PAYLOAD_BYTES = 1 << 28;
 /** The bound on a connection that has not yet shown its token. */
 export const MAX_HELLO_BYTES = 1 << 12;
+export const MAPPED_BYTES = 1 << 24;
 
 export const Op = {
   HELLO: 0,
@@ -30,9 +33,9 @@ export const Op = {
 export type Op = (typeof Op)[keyof typeof Op];
 const LAST_OP: number = Op.ALPHA;
 
-export const Kind = { REQUEST: 0, REPLY: 1, REPLY_F64: 2, ERROR: 3 } as const;
+export const Kind = { REQUEST: 0, REPLY: 1, REPLY_F64: 2, ERROR: 3, REQUEST_MAPPED: 4 } as const;
 export type Kind = (typeof Kind)[keyof typeof Kind];
-const LAST_KIND: number = Kind.ERROR;
+const LAST_KIND: number = Kind.REQUEST_MAPPED;
 
 /** Column names. PARAMS holds JSON in row 0 and null elsewhere; the others have a value in every row. */
 export const Column = {

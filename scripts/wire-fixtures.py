@@ -52,7 +52,7 @@ def reply(rows: list[dict[str, object]], schema: pa.Schema) -> bytes:
 
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    score = b"".join(wire.encode_batch(SCORE_COLUMNS))
+    score = b"".join(wire.batch_pieces(wire.encode_batch(SCORE_COLUMNS)))
     f64 = pa.array([0.0, 1.0, -0.25]).buffers()[1].to_pybytes()[:24]
     good = {
         "hello": frame(Op.HELLO, Kind.REQUEST, b"secret"),

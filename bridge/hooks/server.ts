@@ -11,10 +11,12 @@ import {
   encodeHeader,
   type Header,
   Kind,
+  MAPPED_BYTES,
   MAX_HELLO_BYTES,
   MAX_PAYLOAD_BYTES,
   Op,
 } from "../wire.js";
+import { createMappedFile, type MappedFile } from "./mapped-file.js";
 
 export type Reply = { kind: Kind; payload: Uint8Array };
 /** `release` may be called once nobody reads the payload any more. */
@@ -82,6 +84,8 @@ function serveConnection(
   const requests = new AbortController();
   // A listener a request under way, and a client may have many.
   setMaxListeners(0, requests.signal);
+  const isLocal = socket.remoteAddress === undefined;
+  let mapped: MappedFile | null = null;
   let isTrusted = token === null;
   const reader = new FrameReader(isTrusted ? MAX_PAYLOAD_BYTES : MAX_HELLO_BYTES, buffers);
 
@@ -96,18 +100,35 @@ function serveConnection(
     socket.write(payload);
     socket.uncork();
   };
+  /** The request's payload, fetched from the shared file where it lies there. */
+  const payloadOf = ({ header, payload }: Frame): Uint8Array => {
+    if (header.kind === Kind.REQUEST) return payload;
+    if (header.kind !== Kind.REQUEST_MAPPED) {
+      throw badFrame(`is of kind ${header.kind}, not a request`);
+    }
+    if (mapped === null || payload.length !== 8) throw badFrame("points into no shared file");
+    const place = new DataView(payload.buffer, payload.byteOffset, payload.length);
+    const offset = place.getUint32(0, true);
+    const length = place.getUint32(4, true);
+    if (length > MAPPED_BYTES) throw badFrame(`points at ${length} shared bytes`);
+    const bytes = buffers.take(length);
+    mapped.read(offset, bytes);
+    buffers.give(payload);
+    return bytes;
+  };
   const onFrame = (frame: Frame): void => {
-    const { header, payload } = frame;
-    if (header.kind !== Kind.REQUEST) throw badFrame(`is of kind ${header.kind}, not a request`);
+    const { header } = frame;
+    const payload = payloadOf(frame);
     if (header.op === Op.HELLO) {
       if (token !== null && !isSameToken(token, payload)) throw badFrame("brings a wrong token");
       isTrusted = true;
       reader.maxPayloadBytes = MAX_PAYLOAD_BYTES;
-      send(header, { kind: Kind.REPLY, payload: new Uint8Array(0) });
+      if (isLocal) mapped ??= createMappedFile();
+      send(header, { kind: Kind.REPLY, payload: Buffer.from(mapped?.path ?? "", "utf8") });
       return;
     }
     if (!isTrusted) throw badFrame("comes before the token");
-    handle(frame, requests.signal, () => buffers.give(payload)).then(
+    handle({ header, payload }, requests.signal, () => buffers.give(payload)).then(
       (reply) => send(header, reply),
       (error: unknown) => {
         if (isCode(error, "cancelled")) return;
@@ -128,7 +149,10 @@ function serveConnection(
     if (!reader.isBetweenFrames) drop(badFrame("is cut short by the end of the connection"));
   });
   socket.on("error", (error) => log(`lost a connection from ${peer}: ${error.message}`));
-  socket.on("close", () => requests.abort());
+  socket.on("close", () => {
+    requests.abort();
+    mapped?.close();
+  });
 }
 
 function isSameToken(token: string, payload: Uint8Array): boolean {

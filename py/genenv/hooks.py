@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 import math
+import mmap
 import os
 import socket
+import struct
 import threading
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import pyarrow as pa
@@ -33,7 +36,9 @@ MAX_ATTEMPTS = 8
 RECONNECT_S = 15.0
 """How long a host may stay away: it is started again in about half a second."""
 _SOCKET_BUFFER = 4 << 20
-_Payload = list[pa.Buffer] | list[bytes]
+_ALIGNMENT = 64
+_MIN_SHARED_BYTES = 1 << 14
+_Payload = pa.RecordBatch | bytes
 _NO_METRICS: dict[str, float] = {}
 
 
@@ -126,6 +131,7 @@ class HookClient:
         # Ids are unique among clients: the host keeps no state, but its crash journal goes by id.
         self._next_id = int.from_bytes(os.urandom(4), "little") << 32
         self._info: HookInfo | None = None
+        self._shared: _SharedFile | None = None
 
     def __enter__(self) -> HookClient:
         return self
@@ -144,7 +150,7 @@ class HookClient:
 
     def describe(self) -> HookInfo:
         if self._info is None:
-            row = self._json_rows(Op.DESCRIBE, [])[0]
+            row = self._json_rows(Op.DESCRIBE, b"")[0]
             info = _load(str(row["json"]))
             self._info = HookInfo(
                 reward=info["reward"],
@@ -327,6 +333,8 @@ class HookClient:
     ) -> None:
         connection = self._connect(deadline)
         waiting = {request.id: request for request in requests if request.reply is None}
+        if self._shared is not None:
+            self._shared.clear()
         for request in waiting.values():
             self._send(connection, request)
         for payload in payloads:
@@ -405,24 +413,36 @@ class HookClient:
             connection.connect(target)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BUFFER)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SOCKET_BUFFER)
-            hello = _Request(self._take_id(), Op.HELLO, [(self._token or "").encode()])
+            hello = _Request(self._take_id(), Op.HELLO, (self._token or "").encode())
             self._send(connection, hello)
-            _receive(connection)
+            _, path = _receive(connection)
+            self._shared = _SharedFile.open(bytes(path).decode()) if len(path) else None
         except BaseException:
             connection.close()
             raise
         return connection
 
     def _send(self, connection: socket.socket, request: _Request) -> None:
-        size = sum(len(piece) for piece in request.payload)
+        kind, pieces = self._pieces(request.payload)
+        size = sum(len(piece) for piece in pieces)
         if size > wire.MAX_PAYLOAD_BYTES:
             raise HookError(
                 f"a request of {size} bytes is over the limit of {wire.MAX_PAYLOAD_BYTES}",
                 code="frame-size",
                 hint="shorten the responses or the columns that the hook uses",
             )
-        header = Header(request.op, Kind.REQUEST, min(request.attempt, 255), request.id, size)
-        _send_all(connection, [wire.encode_header(header), *request.payload])
+        header = Header(request.op, kind, min(request.attempt, 255), request.id, size)
+        _send_all(connection, [wire.encode_header(header), *pieces])
+
+    def _pieces(self, payload: _Payload) -> tuple[Kind, list[Any]]:
+        """The payload, or its place in the shared file where it is large and there is room."""
+        if isinstance(payload, bytes):
+            return Kind.REQUEST, [payload]
+        if self._shared is not None:
+            place = self._shared.write(payload)
+            if place is not None:
+                return Kind.REQUEST_MAPPED, [place]
+        return Kind.REQUEST, wire.batch_pieces(payload)
 
     def _take_id(self) -> int:
         self._next_id += 1
@@ -432,6 +452,38 @@ class HookClient:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+            self._shared = None
+
+
+class _SharedFile:
+    """The connection's memory that the host reads payloads from."""
+
+    def __init__(self, memory: mmap.mmap) -> None:
+        self._view = memoryview(memory)
+        self._used = 0
+
+    @staticmethod
+    def open(path: str) -> _SharedFile:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            # Its memory lives as long as both ends hold it open, and no longer.
+            Path(path).unlink()
+            return _SharedFile(mmap.mmap(descriptor, wire.MAPPED_BYTES))
+        finally:
+            os.close(descriptor)
+
+    def clear(self) -> None:
+        """Call when no request is under way."""
+        self._used = 0
+
+    def write(self, batch: pa.RecordBatch) -> bytes | None:
+        """Where the batch lies now, as REQUEST_MAPPED says it; None where it has no room."""
+        start, size = self._used, wire.batch_bytes(batch)
+        if size < _MIN_SHARED_BYTES or start + size > wire.MAPPED_BYTES:
+            return None
+        length = wire.write_batch(batch, self._view[start : start + size])
+        self._used = -(-(start + length) // _ALIGNMENT) * _ALIGNMENT
+        return struct.pack("<II", start, length)
 
 
 def _chunks(responses: Sequence[str]) -> Iterator[tuple[int, int]]:

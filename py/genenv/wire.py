@@ -7,6 +7,9 @@ A frame is a 20-byte little-endian header and a payload:
 Request payloads are one Arrow IPC stream of one batch whose columns are all utf8 (hello: the
 token's bytes; describe: empty). Replies are Arrow too, except REPLY_F64 (a raw float64 a row) and
 ERROR (JSON).
+On one machine the reply to hello names a file of MAPPED_BYTES in shared memory, the connection's
+own: a request's payload may lie in it, and its frame (REQUEST_MAPPED) then says where: u32 offset,
+u32 length.
 Text: what UTF-8 can't hold (a lone surrogate) is sent as U+FFFD, by both sides.
 """
 
@@ -33,6 +36,9 @@ MAX_HELLO_BYTES = 1 << 12
 """The bound on a connection that has not yet shown its token."""
 
 
+MAPPED_BYTES = 1 << 24
+
+
 class Op(IntEnum):
     HELLO = 0
     DESCRIBE = 1
@@ -48,6 +54,7 @@ class Kind(IntEnum):
     REPLY = 1
     REPLY_F64 = 2
     ERROR = 3
+    REQUEST_MAPPED = 4
 
 
 class Column:
@@ -76,6 +83,7 @@ FAILURE_CODES = ("timeout", "out-of-memory", "crashed", "threw", "bad-result")
 JSON_COLUMNS = ("json", "code", "reason")
 """Columns of a REPLY to every other op: JSON, or the code and reason of a row that failed."""
 
+_END_OF_STREAM_BYTES = 8
 _HEADER = struct.Struct("<IBBBBQI")
 _RESULT_TYPES = (pa.uint8(), pa.float64(), pa.bool_(), pa.utf8(), pa.utf8(), pa.utf8())
 RESULT_SCHEMA = pa.schema(list(zip(RESULT_COLUMNS, _RESULT_TYPES, strict=True)))
@@ -123,12 +131,29 @@ def bad_frame(what: str) -> HookError:
     )
 
 
-def encode_batch(columns: Mapping[str, Sequence[str | None]]) -> list[pa.Buffer]:
-    """A request's payload in pieces: one batch of utf8 columns of the same length."""
-    names = tuple(columns)
+def encode_batch(columns: Mapping[str, Sequence[str | None]]) -> pa.RecordBatch:
+    """A request's batch: utf8 columns of the same length."""
     arrays = [_text_array(values) for values in columns.values()]
-    schema, schema_message = _schema_of(names)
-    return [schema_message, pa.RecordBatch.from_arrays(arrays, schema=schema).serialize()]
+    return pa.RecordBatch.from_arrays(arrays, schema=_schema_of(tuple(columns))[0])
+
+
+def batch_pieces(batch: pa.RecordBatch) -> list[pa.Buffer]:
+    """The batch as an Arrow IPC stream, in pieces to send one after another."""
+    return [_schema_of(tuple(batch.schema.names))[1], batch.serialize()]
+
+
+def batch_bytes(batch: pa.RecordBatch) -> int:
+    """How much room `write_batch` needs."""
+    schema_message = _schema_of(tuple(batch.schema.names))[1]
+    return len(schema_message) + pa.ipc.get_record_batch_size(batch) + _END_OF_STREAM_BYTES
+
+
+def write_batch(batch: pa.RecordBatch, target: memoryview) -> int:
+    """Writes the batch as an Arrow IPC stream into the memory; returns its length."""
+    sink = pa.FixedSizeBufferWriter(pa.py_buffer(target))
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.tell()
 
 
 @functools.cache

@@ -95,10 +95,18 @@ export class WireClient {
     this.closed = new Promise((resolve) => socket.once("close", () => resolve()));
   }
 
-  send(op: Op, payload: Uint8Array, attempt = 0): Promise<WireReply> {
+  /** A request whose payload lies in the connection's shared file. */
+  sendMapped(op: Op, offset: number, length: number): Promise<WireReply> {
+    const place = Buffer.alloc(8);
+    place.writeUInt32LE(offset, 0);
+    place.writeUInt32LE(length, 4);
+    return this.send(op, place, 0, Kind.REQUEST_MAPPED);
+  }
+
+  send(op: Op, payload: Uint8Array, attempt = 0, kind: Kind = Kind.REQUEST): Promise<WireReply> {
     const id = this.#nextId++;
     const reply = new Promise<WireReply>((resolve) => this.#waiting.set(id, resolve));
-    const header = { op, kind: Kind.REQUEST, attempt, id, length: payload.length };
+    const header = { op, kind, attempt, id, length: payload.length };
     this.socket.write(Buffer.concat([encodeHeader(header), payload]));
     return reply;
   }

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { stat } from "node:fs/promises";
+import { open, stat } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -9,13 +9,14 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { scoreAll } from "../../bridge/hooks/score-all.js";
 import { abstain, score } from "../../bridge/hooks/types.js";
-import { Kind, Op } from "../../bridge/wire.js";
+import { Kind, MAPPED_BYTES, Op } from "../../bridge/wire.js";
 import { reward } from "../fixtures/hooks/define.js";
 import {
   connectTo,
   fixtures,
   payloadOf,
   repository,
+  resultsOf,
   scorePayload,
   startHost,
   temporaryDir,
@@ -53,6 +54,35 @@ test("bad frames close their own connection with a logged reason, and nothing el
   expect(log).toContain("cut short by the end of the connection");
   expect(log).toContain("holds no Arrow message");
   expect(log).toContain('misses the column "task_id"');
+});
+
+test("large payloads may lie in the connection's own shared memory", async () => {
+  const host = await startHost("bad-hooks/hostile.ts", { limits: LIMITS });
+  const client = await connectTo(host);
+  const path = (await client.send(Op.HELLO, Buffer.alloc(0))).payload.toString("utf8");
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  const payload = scorePayload(["four", "fives"]);
+  const file = await open(path, "r+");
+  await file.write(payload, 0, payload.length, 640);
+  await file.close();
+  const reply = await client.sendMapped(Op.SCORE, 640, payload.length);
+  expect(resultsOf(reply)).toEqual([4, 5]);
+  for (const [offset, length] of [
+    [MAPPED_BYTES - 8, 9],
+    [0, 0xffffffff],
+    [0xffffffff, 8],
+  ] as const) {
+    const stranger = await connectTo(host);
+    await stranger.send(Op.HELLO, Buffer.alloc(0));
+    void stranger.sendMapped(Op.SCORE, offset, length);
+    await stranger.closed;
+  }
+  const early = await connectTo(host);
+  void early.sendMapped(Op.SCORE, 0, 8);
+  await early.closed;
+  expect(await client.score(["next"])).toEqual([4]);
+  client.socket.destroy();
+  await expect.poll(() => stat(path).catch((error) => error.code)).toBe("ENOENT");
 });
 
 test("a hook's host is a process of its own that is started again at the same address", async () => {

@@ -172,7 +172,7 @@ test("a hook that kills its host costs the batch a retry and fails alone", async
   expect(results?.[3]).toBe(
     'crashed: reward "hostile" took the hook host down for sample 3 of task t-3',
   );
-  expect(host.events.filter((event) => event.type === "warning").length).toBeLessThanOrEqual(2);
+  expect(host.events.filter(isDeath).length).toBeLessThanOrEqual(2);
 });
 
 async function scoreOrLose(
@@ -195,4 +195,8 @@ async function connectWhenUp(host: TestHost): Promise<WireClient> {
       await sleep(20);
     }
   }
+}
+
+function isDeath(event: TestHost["events"][number]): boolean {
+  return event.type === "warning" && event.code === "hook-host-died";
 }
