@@ -6,7 +6,14 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const stamp = `${root}dist/.built`;
-const sources = ["sdk", "bridge", "package.json", "tsconfig.json", "tsconfig.build.json"];
+const sources = [
+  "sdk",
+  "bridge",
+  "scripts/build-page.mjs",
+  "package.json",
+  "tsconfig.json",
+  "tsconfig.build.json",
+];
 
 function newestMs(path) {
   const stat = statSync(path);

@@ -5,13 +5,14 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
+import { buildPage } from "../scripts/build-page.mjs";
 
 const root = join(import.meta.dirname, "..");
 
 export default async function setup(): Promise<void> {
   const sources = ["sdk", "bridge"].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-      .filter((file) => file.endsWith(".ts"))
+      .filter((file) => file.endsWith(".ts") && !file.startsWith("report/page"))
       .map((file) => join(root, folder, file)),
   );
   await build({
@@ -24,4 +25,5 @@ export default async function setup(): Promise<void> {
     sourcemap: true,
     logLevel: "error",
   });
+  await buildPage();
 }
