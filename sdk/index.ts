@@ -47,6 +47,7 @@ export { type DataFile, readDataFile } from "./data/read.js";
 export type { DataRow } from "./data/row.js";
 export { writeDataset } from "./data/write.js";
 export { defineCurriculum, defineEnvironment, defineReward } from "./define.js";
+export { type ExportedModel, type ExportOptions, exportModel } from "./export.js";
 export {
   type LoadedRun,
   loadRun,
@@ -56,4 +57,4 @@ export {
 } from "./load-run.js";
 export type { RunEvent, RunPhase, RunResult } from "./run/events.js";
 export type { GivenHooks } from "./run/hook-modules.js";
-export { type Run, type TrainOptions, train } from "./run.js";
+export { type ResumeOptions, type Run, resume, type TrainOptions, train } from "./run.js";

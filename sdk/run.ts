@@ -1,4 +1,5 @@
 import { PythonError } from "../bridge/errors.js";
+import type { HookRole } from "./config/parts.js";
 import { type ResolvedConfig, resolveConfig } from "./config/resolve.js";
 import type { ConfigInput } from "./config/schema.js";
 import { writeConfig } from "./config/write.js";
@@ -6,6 +7,7 @@ import { EventStream } from "./run/event-stream.js";
 import { parseEvent, parseResult, type RunEvent, type RunResult } from "./run/events.js";
 import type { GivenHooks } from "./run/hook-modules.js";
 import { type RunParts, realParts } from "./run/parts.js";
+import { assertCanResume, resumeConfig } from "./run/resume.js";
 
 export interface TrainOptions {
   /** Default: trainer.experiment_name, else date and time. */
@@ -47,17 +49,39 @@ export interface Run extends AsyncIterable<RunEvent> {
  */
 export function train(config: ConfigInput | string | null = null, options: TrainOptions = {}): Run {
   const { hooks = {}, signal, ...request } = options;
-  const hooksGiven = (["reward", "environment", "curriculum"] as const).filter(
-    (role) => hooks[role] !== undefined,
-  );
-  return startRun(resolveConfig({ config, ...request, hooksGiven }), { hooks, signal });
+  const resolved = resolveConfig({ config, ...request, hooksGiven: rolesOf(hooks) });
+  return startRun(resolved, { hooks, signal });
 }
 
-/** Starts a resolved run. */
+export interface ResumeOptions {
+  /** `key=value`, as on the command line; only some keys may change (docs/resume.md). */
+  overrides?: readonly string[];
+  /** Hooks that the run was given as values: they are in no file. */
+  hooks?: GivenHooks;
+  signal?: AbortSignal;
+  /** Relative paths start here. Default: the process's folder, which should be the one the run was started in. */
+  cwd?: string;
+}
+
+/**
+ * Goes on with a run from its newest complete checkpoint, in its own folder and with its own config.yaml. Throws
+ * ConfigError at once where that can't be: no run there, its epochs are finished, or a key changed that may not.
+ */
+export function resume(runDir: string, options: ResumeOptions = {}): Run {
+  const { hooks = {}, signal, overrides, cwd } = options;
+  const config = resumeConfig(runDir, { overrides, cwd, hooksGiven: rolesOf(hooks) });
+  return startRun(config, { hooks, signal });
+}
+
+const rolesOf = (hooks: GivenHooks): HookRole[] =>
+  (["reward", "environment", "curriculum"] as const).filter((role) => hooks[role] !== undefined);
+
+/** Starts a resolved run; throws ConfigError where it is to go on and can't. */
 export function startRun(
   config: ResolvedConfig,
   options: { hooks?: GivenHooks; signal?: AbortSignal; parts?: RunParts } = {},
 ): Run {
+  if (config.resume) assertCanResume(config);
   const events = new EventStream<RunEvent>();
   const stopping = new AbortController();
   const ending = new AbortController();

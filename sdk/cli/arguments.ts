@@ -7,6 +7,15 @@ export interface RunArguments {
   json?: boolean;
 }
 
+/** What `export` takes. */
+export interface ExportArguments {
+  out: string;
+  role: string;
+  epoch?: string;
+  debug?: boolean;
+  json?: boolean;
+}
+
 /** `[CONFIG] [overrides...]`: what is no override (has no = and no + or ~ before it) is the configuration, first only. */
 export function splitArguments(args: readonly string[]): {
   config: string | null;

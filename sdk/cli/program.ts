@@ -4,6 +4,7 @@ import { Command, CommanderError } from "commander";
 import { packageRoot } from "../../bridge/python/paths.js";
 import type { RunArguments } from "./arguments.js";
 import { exitCode, runAction } from "./exit.js";
+import { addResumeCommands } from "./resume-commands.js";
 
 /** The command line. What a command needs is loaded when it runs: help answers at once. */
 export function createProgram(): Command {
@@ -15,6 +16,7 @@ export function createProgram(): Command {
     .exitOverride()
     .showHelpAfterError("(genenv --help shows what there is)");
   addRun(program);
+  addResumeCommands(program);
   addCheck(program);
   program
     .command("setup")

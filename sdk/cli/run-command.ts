@@ -1,8 +1,10 @@
 import { verlDefault } from "../config/keys.js";
 import { resolveConfig } from "../config/resolve.js";
 import { getAt } from "../config/tree.js";
+import { findRun } from "../find-run.js";
 import type { RunEvent, RunResult } from "../run/events.js";
 import type { RunParts } from "../run/parts.js";
+import { resumeConfig } from "../run/resume.js";
 import { type Run, startRun } from "../run.js";
 import { type RunArguments, splitArguments } from "./arguments.js";
 import { exitCode } from "./exit.js";
@@ -32,7 +34,21 @@ export async function runCommand(
   const { model, envModel, name } = options;
   const { cwd } = streams;
   const config = resolveConfig({ ...splitArguments(args), model, envModel, name, cwd });
-  const run = startRun(config, { parts: streams.parts });
+  return follow(startRun(config, { parts: streams.parts }), options, streams);
+}
+
+/** `genenv resume`: goes on with a run, shows progress, and gives the exit code. */
+export async function resumeCommand(
+  runDir: string,
+  overrides: readonly string[],
+  options: { json?: boolean },
+  streams: RunStreams,
+): Promise<number> {
+  const config = resumeConfig(findRun(runDir, streams.cwd).dir, { overrides, cwd: streams.cwd });
+  return follow(startRun(config, { parts: streams.parts }), options, streams);
+}
+
+async function follow(run: Run, options: { json?: boolean }, streams: RunStreams): Promise<number> {
   const show = options.json ? jsonProgress(streams.output) : panel(run, streams.output);
   const startedMs = Date.now();
   const release = streams.onInterrupt(interrupter(run, show, streams));

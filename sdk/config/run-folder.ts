@@ -63,6 +63,6 @@ function runExists(name: string, runDir: string): ConfigError {
   return new ConfigError(`the run ${name} is there already, and a run is never overwritten`, {
     code: "run-exists",
     place: { file: runDir },
-    hint: "give another --name, remove that folder, or go on with it (trainer.resume_mode=auto)",
+    hint: `give another --name, remove that folder, or go on with it: npx genenv resume ${runDir}`,
   });
 }

@@ -12,8 +12,8 @@ export function writeFileAtomic(file: string, text: string): void {
   renameSync(part, file);
 }
 
-/** The resolved configuration as YAML that resolves to the same run again. */
-export function toConfigYaml(config: ResolvedConfig): string {
+/** The resolved configuration as a YAML file has it, with Hydra's + and ~ before keys that need them. */
+export function toConfigTree(config: ResolvedConfig): Tree {
   const { added, deleted } = config.verl;
   const plain = added.reduce<Tree>(
     (tree, key) => withoutAt(tree, key.split(".")),
@@ -22,7 +22,7 @@ export function toConfigYaml(config: ResolvedConfig): string {
   const extra = added
     .map((key): [string, unknown] => [`+${key}`, getAt(config.verl.agent, key.split("."))])
     .filter(([, value]) => value !== undefined);
-  const tree: Tree = {
+  return {
     env_model_path: config.envModelPath,
     genenv: genenvPart(config),
     ...plain,
@@ -30,6 +30,11 @@ export function toConfigYaml(config: ResolvedConfig): string {
     ...environmentExtra(config),
     ...Object.fromEntries(deleted.map((key) => [`~${key}`, null])),
   };
+}
+
+/** The resolved configuration as YAML that resolves to the same run again. */
+export function toConfigYaml(config: ResolvedConfig): string {
+  const tree = toConfigTree(config);
   return `# The configuration of run ${config.name}, with every default of genenv's own.\n${stringify(tree)}`;
 }
 

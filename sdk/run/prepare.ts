@@ -10,6 +10,7 @@ import { type Tree, withAt } from "../config/tree.js";
 import { assertGroundTruths, type RunData, toVerlFiles } from "../preflight/data.js";
 import { preflight } from "../preflight/preflight.js";
 import { type GivenHooks, toHookModules } from "./hook-modules.js";
+import { lockRun } from "./lock.js";
 import type { RunParts } from "./parts.js";
 
 /** Everything up and checked, before anything of Ray, veRL or vLLM has started. */
@@ -42,7 +43,9 @@ export async function withPreparedRun<T>(
   const isNew = !existsSync(config.runDir);
   // What a run waits for (a socket, a worker thread) need not keep Node alive by itself.
   const alive = setInterval(() => {}, 2 ** 30);
+  let unlock = (): void => {};
   try {
+    unlock = lockRun(config.runDir);
     onDetail("checking the configuration and the data");
     const data = await preflight(config);
     signal.throwIfAborted();
@@ -63,6 +66,7 @@ export async function withPreparedRun<T>(
     return await work({ session, params });
   } finally {
     for (const cleanup of cleanups.reverse()) await cleanup();
+    unlock();
     if (isNew) removeUnused(config.runDir);
     clearInterval(alive);
   }
