@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,8 +15,10 @@ from pathlib import Path
 import psutil
 import pytest
 from genenv.errors import WorkerError
+from genenv.forkserver import client
 from genenv.forkserver.start import ForkServer
 
+CLIENT = client.__file__
 PACKAGES = str(Path(__file__).parents[2] / "py")
 
 
@@ -26,9 +30,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
 
 
 class started:
-    """A fork server with `json` and `numpy` preloaded, ended with the block."""
+    """A fork server with little preloaded, ended with the block."""
 
-    def __init__(self, folder: Path, modules: tuple[str, ...] = ("json", "numpy")) -> None:
+    def __init__(self, folder: Path, modules: tuple[str, ...] = ("json", "numpy.random")) -> None:
         self.log = folder / "server.log"
         self._server = ForkServer(folder, dict(os.environ, PYTHONPATH=PACKAGES), self.log, modules)
 
@@ -65,10 +69,8 @@ def eventually(holds: Callable[[], bool]) -> bool:
 
 
 def test_code_is_run_with_its_arguments(server: ForkServer) -> None:
-    code = (
-        "import sys, __main__; print(sys.argv, __name__, __main__.x if 'x' in dir(__main__) else 0)"
-    )
-    assert run(server, "-c", code, "a", "-b") == (0, "['-c', 'a', '-b'] __main__ 0\n", "")
+    code = "x = 4; import sys, __main__; print(sys.argv, __name__, __main__.x)"
+    assert run(server, "-c", code, "a", "-b") == (0, "['-c', 'a', '-b'] __main__ 4\n", "")
 
 
 def test_a_module_is_run_from_the_current_folder(server: ForkServer, tmp_path: Path) -> None:
@@ -191,7 +193,7 @@ def test_a_pipe_ends_when_the_child_does(server: ForkServer) -> None:
     read, write = os.pipe()
     with start(server, "-c", f"import os; os.write({write}, b'x')", pass_fds=[write]) as process:
         os.close(write)
-        with open(read, "rb") as pipe:
+        with os.fdopen(read, "rb") as pipe:
             assert pipe.read() == b"x"
         assert process.wait(10) == 0
 
@@ -236,6 +238,26 @@ def test_a_signal_to_the_client_reaches_the_child(
     assert not psutil.pid_exists(child)
 
 
+def test_a_signal_that_comes_before_the_child_waits_for_it(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        path = str(tmp_path / "slow.sock")
+        listener.bind(path)
+        listener.listen(1)
+        process = subprocess.Popen([sys.executable, "-S", "-E", CLIENT, path, "-c", "pass"])
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(8)
+            process.terminate()
+            # Stands for the child: this very process, which takes note of the signal.
+            received: list[int] = []
+            before = signal.signal(signal.SIGTERM, lambda number, _frame: received.append(number))
+            connection.sendall(os.getpid().to_bytes(8, "big"))
+            assert eventually(lambda: received == [signal.SIGTERM])
+            signal.signal(signal.SIGTERM, before)
+            connection.sendall((4).to_bytes(8, "big"))
+            assert process.wait(10) == 4
+
+
 def test_a_child_may_handle_a_signal_itself(server: ForkServer) -> None:
     handler = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(5))"
     process, _ = sleeper(server, handler)
@@ -267,14 +289,25 @@ def test_clients_that_die_at_any_moment_leave_the_server_running(server: ForkSer
     assert eventually(lambda: not psutil.Process(server.pid).children())
 
 
-def test_a_request_that_makes_no_sense_is_dropped(server: ForkServer) -> None:
-    import socket
+def send(server: ForkServer, data: bytes) -> None:
+    """Connect, send, and leave without waiting for an answer."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(str(server.executable.with_name("fork.sock")))
+        sock.sendall(data)
 
-    for sent in (b"", b"\0" * 7 + b"\2{]", b"\0" * 7 + b"\xffshort"):
-        with socket.socket(socket.AF_UNIX) as sock:
-            sock.connect(str(server.executable.with_name("fork.sock")))
-            sock.sendall(sent)
+
+@pytest.mark.parametrize("sent", [b"", b"\0" * 7 + b"\2{]", b"\0" * 7 + b"\xffshort"])
+def test_a_request_that_makes_no_sense_is_dropped(server: ForkServer, sent: bytes) -> None:
+    send(server, sent)
     assert run(server, "-c", "print(1)")[:2] == (0, "1\n")
+
+
+def test_a_client_that_left_before_its_child_was_forked_is_no_harm(server: ForkServer) -> None:
+    argv = ["-c", "import time; time.sleep(60)"]
+    body = json.dumps({"argv": argv, "env": {}, "cwd": "/", "fds": []}).encode()
+    send(server, len(body).to_bytes(8, "big") + body)
+    assert run(server, "-c", "print(1)")[:2] == (0, "1\n")
+    assert eventually(lambda: not psutil.Process(server.pid).children())
 
 
 def test_the_death_of_the_server_kills_its_children(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import socket
 import sys
 
 _LOST = 255
+_PASSED_ON = (signal.SIGTERM, signal.SIGINT)
 
 
 def executable() -> str:
@@ -32,6 +33,8 @@ def _open_descriptors(own: int) -> list[int]:
 
 
 def main(path: str, argv: list[str]) -> int:
+    # Until there is a child to pass them on to, they wait.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     server.connect(path)
     fds = _open_descriptors(server.fileno())
@@ -41,8 +44,9 @@ def main(path: str, argv: list[str]) -> int:
     server.sendmsg([len(body).to_bytes(8, "big")], [rights])
     server.sendall(body)
     pid = int.from_bytes(server.recv(8), "big")
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in _PASSED_ON:
         signal.signal(number, lambda received, _frame: _pass_on(pid, received))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_ON)
     for fd in fds:
         if fd > 2:
             os.close(fd)

@@ -235,8 +235,8 @@ def _adopt(request: dict) -> None:
     sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
     random.seed()
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed()
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
     for folder in reversed(request["env"].get("PYTHONPATH", "").split(os.pathsep)):
         if folder and folder not in sys.path:
             sys.path.insert(1, folder)
