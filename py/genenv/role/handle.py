@@ -103,8 +103,12 @@ class RoleHandle:
                 code="role-not-running",
                 hint=f"see {self._log_file}",
             )
+        self._write({"call": call, "args": args})
+
+    def _write(self, message: dict[str, Any]) -> None:
+        assert self._channel is not None
         try:
-            self._channel.send({"call": call, "args": args})
+            self._channel.send(message)
         except ChannelClosed as error:
             raise self._died() from error
 
@@ -123,7 +127,7 @@ class RoleHandle:
         assert self._channel is not None
         while not select.select([self._channel], [], [], _STOP_POLL_SECONDS)[0]:
             if stop.is_set():
-                self._channel.send({"call": "cancel"})
+                self._write({"call": "cancel"})
                 break
         result = self._result()
         if result is None:
