@@ -47,7 +47,19 @@ export { type DataFile, readDataFile } from "./data/read.js";
 export type { DataRow } from "./data/row.js";
 export { writeDataset } from "./data/write.js";
 export { defineCurriculum, defineEnvironment, defineReward } from "./define.js";
+export { compareReports } from "./eval/compare.js";
+export type { Estimate, PairedTest } from "./eval/statistics.js";
+export type {
+  EvalComparison,
+  EvalFigures,
+  EvalOptions,
+  EvalProgress,
+  EvalReport,
+  ProblemReport,
+} from "./eval/types.js";
+export { type EvaluateOptions, evaluate } from "./evaluate.js";
 export { type ExportedModel, type ExportOptions, exportModel } from "./export.js";
+export { type GenerateOptions, generate } from "./generate.js";
 export {
   type LoadedRun,
   loadRun,
@@ -58,3 +70,7 @@ export {
 export type { RunEvent, RunPhase, RunResult } from "./run/events.js";
 export type { GivenHooks } from "./run/hook-modules.js";
 export { type ResumeOptions, type Run, resume, type TrainOptions, train } from "./run.js";
+export type { SessionOptions } from "./session/engine.js";
+export type { Generated, SessionStatus } from "./session/messages.js";
+export type { Sampling, SamplingInput, SessionConfig } from "./session/settings.js";
+export { type GenerateRequest, openSession, type Prompt, type Session } from "./session.js";

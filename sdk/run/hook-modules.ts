@@ -5,6 +5,7 @@ import type { HookModules, ModuleRef } from "../../bridge/hooks/host.js";
 import type {
   CurriculumHook,
   EnvironmentHook,
+  Grader,
   Hook,
   RewardHook,
 } from "../../bridge/hooks/types.js";
@@ -31,6 +32,12 @@ export function toHookModules(config: ResolvedConfig, given: GivenHooks = {}): H
       ownModule("../curriculum/algorithms", "paper"),
     algorithms: ownModule("../curriculum/algorithms", "answerReward"),
   };
+}
+
+/** A reward as an evaluation takes it: a file, builtin:NAME, or a value of this process. */
+export function rewardModule(reward: string | RewardHook | Grader): ModuleRef {
+  if (typeof reward !== "string") return { kind: "value", hook: reward };
+  return fileModule(reward, "reward") as ModuleRef;
 }
 
 const valueModule = (hook: Hook | undefined): ModuleRef | null =>
