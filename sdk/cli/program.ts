@@ -4,6 +4,7 @@ import { Command, CommanderError } from "commander";
 import { packageRoot } from "../../bridge/python/paths.js";
 import type { RunArguments } from "./arguments.js";
 import { exitCode, runAction } from "./exit.js";
+import { addEval, addGenerate } from "./model-commands.js";
 import { addResumeCommands } from "./resume-commands.js";
 
 /** The command line. What a command needs is loaded when it runs: help answers at once. */
@@ -18,6 +19,8 @@ export function createProgram(): Command {
   addRun(program);
   addResumeCommands(program);
   addCheck(program);
+  addEval(program);
+  addGenerate(program);
   program
     .command("setup")
     .description("make or mend the Python environment that runs use")
