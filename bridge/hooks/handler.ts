@@ -4,10 +4,10 @@ import type { ReplyColumn } from "../arrow-write.js";
 import { HookError } from "../errors.js";
 import { JSON_COLUMNS, Kind, Op, RESULT_COLUMNS, RESULT_KINDS } from "../wire.js";
 import { whereOf } from "./columns.js";
+import type { PoolReply, PoolRequest } from "./job.js";
 import { toWireJson } from "./json.js";
 import type { HookInfo } from "./load.js";
 import { hookName } from "./names.js";
-import type { PoolReply, PoolRequest } from "./pool.js";
 import type { Handler, Reply } from "./server.js";
 import type { Failed, RewardResult } from "./types.js";
 

@@ -1,10 +1,10 @@
 /** Runs hooks in this very thread: for hooks given as functions, where no deadline can stop a loop. */
 import type { Op } from "../wire.js";
+import type { PoolReply, PoolRequest } from "./job.js";
 import { asyncPlan, withDefaultLimits } from "./limits.js";
 import { describeHooks } from "./load.js";
 import type { Limits } from "./messages.js";
 import { type Hooks, type OpBatch, openBatch, type RowResult } from "./ops.js";
-import type { PoolReply, PoolRequest } from "./pool.js";
 import { batchTimedOut } from "./result.js";
 import { RowRunner, type RowSink } from "./row-runner.js";
 

@@ -1,39 +1,36 @@
 /** The worker threads that run hooks: who works on what, who is late, who is to blame, who takes over. */
-import { Worker } from "node:worker_threads";
 import { HookError } from "../errors.js";
 import type { Op } from "../wire.js";
-import { killChildren } from "./kill-children.js";
+import {
+  absorb,
+  type Block,
+  createJob,
+  isFinished,
+  type Job,
+  type PoolReply,
+  type PoolRequest,
+  releaseIfUnread,
+  waitingRuns,
+} from "./job.js";
 import { asyncPlan } from "./limits.js";
 import type { HookInfo } from "./load.js";
-import type { FromWorker, Limits, ModuleSet, ToWorker, WorkerStart } from "./messages.js";
-import type { RowResult } from "./ops.js";
+import type { Limits, ModuleSet, ToWorker } from "./messages.js";
 import { batchTimedOut, crashed, failed, outOfMemory, timedOut, type Where } from "./result.js";
 import {
-  Cell,
-  createCells,
-  createRequestMemory,
-  monotonicMs,
-  openArena,
-  type RequestMemory,
-  RowState,
-  readArena,
-} from "./shared-memory.js";
+  type BlockNews,
+  hireSeat,
+  holdsExclusive,
+  isStuck,
+  leastLoaded,
+  openRowsOf,
+  rowInside,
+  runningRows,
+  type Seat,
+  type SeatEvents,
+  terminateSeat,
+} from "./seat.js";
+import { monotonicMs, RowState } from "./shared-memory.js";
 import type { Failed } from "./types.js";
-
-export type PoolRequest = {
-  id: bigint;
-  op: Op;
-  attempt: number;
-  rows: number;
-  payload: Uint8Array;
-  /** Says whose row it is, for messages. */
-  where(row: number): Where;
-  /** Called when no worker can read the payload any more; never where one was killed over it. */
-  release(): void;
-};
-
-/** A request's results: plain scores by row, and all others by row number. */
-export type PoolReply = { values: Float64Array; others: Map<number, Exclude<RowResult, number>> };
 
 export type PoolOptions = {
   workerFile: URL | string;
@@ -50,50 +47,12 @@ export type PoolOptions = {
   log: (line: string) => void;
 };
 
-type Job = {
-  id: number;
-  request: PoolRequest;
-  memory: RequestMemory;
-  others: Map<number, Exclude<RowResult, number>>;
-  openRows: number;
-  dueMs: number;
-  isClosed: boolean;
-  /** Blocks that workers hold. */
-  heldBlocks: number;
-  /** Stops listening for the end of the request's connection. */
-  forget: () => void;
-  resolve: (reply: PoolReply) => void;
-  reject: (error: Error) => void;
-};
-
-type Block = {
-  id: number;
-  job: Job;
-  from: number;
-  to: number;
-  /** Runs with no other block in its worker: its row is suspected of taking workers down. */
-  isAlone: boolean;
-  arenas: SharedArrayBuffer[];
-};
-
-type Seat = {
-  worker: Worker;
-  cells: Int32Array;
-  blocks: Map<number, Block>;
-  isReady: boolean;
-  isGone: boolean;
-  threadPath: string | null;
-  lastBeat: number;
-  beatMs: number;
-  journalIndex: number;
-};
-
 const TICK_MS = 10;
-/** How long a thread may take to end before its child processes are killed. */
-const REAP_MS = 150;
-const STALE_MS = 50;
 const MAX_LOAD_FAILURES = 3;
+const LOAD_RETRY_MS = 500;
+/** A block of a synchronous hook should take about so long. */
 const BLOCK_MS = 4;
+/** A request cheaper than this isn't worth dividing. */
 const CHEAP_MS = 1.5;
 
 export class Pool {
@@ -131,19 +90,8 @@ export class Pool {
   /** Runs a request's rows; always resolves with a result a row, unless the request itself is broken. */
   run(request: PoolRequest, signal: AbortSignal): Promise<PoolReply> {
     return new Promise((resolve, reject) => {
-      const job: Job = {
-        id: this.#nextJob++,
-        request,
-        memory: createRequestMemory(request.rows),
-        others: new Map(),
-        openRows: request.rows,
-        dueMs: monotonicMs() + this.#options.limits.batchTimeoutMs,
-        isClosed: false,
-        heldBlocks: 0,
-        forget: () => {},
-        resolve,
-        reject,
-      };
+      const dueMs = monotonicMs() + this.#options.limits.batchTimeoutMs;
+      const job = createJob(this.#nextJob++, request, dueMs, { resolve, reject });
       if (request.rows === 0) {
         resolve({ values: job.memory.values, others: job.others });
         return;
@@ -156,7 +104,7 @@ export class Pool {
         if (row < request.rows)
           this.#convict(job, row, crashed(request.where(row), "took the hook host down"));
       }
-      this.#enqueueRows(job, this.#blockRows(request), 0, request.rows);
+      this.#enqueueRows(job, 0, request.rows);
       this.#tickWhileBusy();
       this.#pump();
     });
@@ -166,7 +114,7 @@ export class Pool {
     this.#isClosed = true;
     if (this.#ticker !== null) clearInterval(this.#ticker);
     const seats = [...this.#seats, ...(this.#spare === null ? [] : [this.#spare])];
-    await Promise.all(seats.map((seat) => this.#terminate(seat)));
+    await Promise.all(seats.map((seat) => terminateSeat(seat, this.#options.log)));
   }
 
   // --- blocks -------------------------------------------------------------------------------------
@@ -193,15 +141,10 @@ export class Pool {
     return request.attempt >= (this.#asyncOps.has(request.op) ? 2 : 1);
   }
 
-  /** Queues the waiting rows among from..to-1, in blocks of so many. */
-  #enqueueRows(job: Job, blockRows: number, from: number, to: number): void {
-    const { states } = job.memory;
-    let row = from;
-    while (row < to) {
-      let end = row;
-      while (end < to && end - row < blockRows && states[end] === RowState.WAITING) end += 1;
-      if (end > row) this.#queue.push(this.#newBlock(job, row, end));
-      row = Math.max(end, row + 1);
+  /** Queues the waiting rows among from..to-1. */
+  #enqueueRows(job: Job, from: number, to: number): void {
+    for (const [first, end] of waitingRuns(job, this.#blockRows(job.request), from, to)) {
+      this.#queue.push(this.#newBlock(job, first, end));
     }
   }
 
@@ -281,10 +224,7 @@ export class Pool {
     seat.blocks.delete(block.id);
     const { job } = block;
     if (job.isClosed) return;
-    for (let row = block.from; row < block.to; row++) {
-      const state = job.memory.states[row];
-      if (state === RowState.PLAIN || state === RowState.OTHER) job.openRows -= 1;
-    }
+    for (let row = block.from; row < block.to; row++) if (isFinished(job, row)) job.openRows -= 1;
     if (job.openRows === 0) this.#finish(job);
   }
 
@@ -323,92 +263,53 @@ export class Pool {
 
   #hire(): { seat: Seat; isReady: Promise<HookInfo> } {
     const { limits, modules, logFile, journalDir, workerFile } = this.#options;
-    const cells = createCells();
-    const journalIndex = this.#seatCount++;
-    const start: WorkerStart = {
-      modules,
-      limits,
-      cells,
-      logFile,
-      journalFile: journalDir === null ? null : `${journalDir}/journal-${journalIndex}`,
-    };
-    const worker = new Worker(workerFile, {
-      workerData: start,
-      stdout: true,
-      stderr: true,
-      resourceLimits: { maxOldGenerationSizeMb: limits.heapMb },
-    });
-    const seat: Seat = {
-      worker,
-      cells: new Int32Array(cells),
-      blocks: new Map(),
-      isReady: false,
-      isGone: false,
-      threadPath: null,
-      lastBeat: 0,
-      beatMs: monotonicMs(),
-      journalIndex,
-    };
-    const isReady = new Promise<HookInfo>((resolve, reject) => {
-      worker.on("message", (message: FromWorker) => {
-        if (message.type === "ready") {
-          seat.isReady = true;
-          seat.threadPath = message.threadPath;
-          this.#loadFailures = 0;
-          resolve(message.info);
-          this.#pump();
-        } else if (message.type === "load-failed") {
-          reject(new HookError(message.message, { code: message.code, hint: message.hint }));
-        } else this.#hear(seat, message);
-      });
-      worker.on("error", (error: NodeJS.ErrnoException) => {
-        reject(error);
-        this.#died(seat, error);
-      });
-      worker.on("exit", (code) => {
-        reject(
-          new HookError(`a hook worker ended with code ${code} while it loaded`, {
-            code: "hook-load",
-          }),
-        );
-        this.#died(seat, null);
-      });
-    });
-    // A spare's failure shows when it is needed; the first ones are awaited by start().
-    isReady.catch((error: Error) => this.#loadFailed(seat, error));
-    return { seat, isReady };
+    const number = this.#seatCount++;
+    const journalFile = journalDir === null ? null : `${journalDir}/journal-${number}`;
+    const hired = hireSeat(workerFile, { modules, limits, logFile, journalFile }, this.#events);
+    // The first one's failure is awaited by start(); later ones are tried again.
+    hired.isReady.catch((error: Error) => this.#loadFailed(hired.seat, error));
+    return hired;
   }
 
-  #hear(seat: Seat, message: FromWorker): void {
-    if (message.type === "async") {
-      if (!this.#asyncOps.has(message.op)) {
-        this.#asyncOps.add(message.op);
-        this.#options.onAsync?.(message.op);
-      }
+  readonly #events: SeatEvents = {
+    ready: () => {
+      this.#loadFailures = 0;
+      this.#pump();
+    },
+    heard: (seat, news) => this.#hear(seat, news),
+    died: (seat, error) => this.#died(seat, error),
+  };
+
+  #hear(seat: Seat, news: BlockNews): void {
+    if (news.type === "async") {
+      if (!this.#asyncOps.has(news.op)) this.#options.onAsync?.(news.op);
+      this.#asyncOps.add(news.op);
       this.#pump();
       return;
     }
-    if (message.type !== "arena" && message.type !== "done" && message.type !== "bad-block") return;
-    const block = seat.blocks.get(message.block);
+    const block = seat.blocks.get(news.block);
     if (block === undefined) return;
-    if (message.type === "arena") {
-      block.arenas.push(message.buffer);
+    if (news.type === "arena") {
+      block.arenas.push(news.buffer);
       return;
     }
     block.job.heldBlocks -= 1;
-    if (message.type === "bad-block") {
-      seat.blocks.delete(block.id);
-      if (!block.job.isClosed) {
-        this.#close(block.job);
-        block.job.reject(new HookError(message.reason, { code: "bad-frame" }));
-      }
-    } else {
-      this.#noteCost(block, message.busyMs);
+    if (news.type === "done") {
+      this.#noteCost(block, news.busyMs);
       absorb(block);
       this.#retire(seat, block);
+    } else {
+      seat.blocks.delete(block.id);
+      this.#fail(block.job, new HookError(news.reason, { code: "bad-frame" }));
     }
     releaseIfUnread(block.job);
     this.#pump();
+  }
+
+  #fail(job: Job, error: HookError): void {
+    if (job.isClosed) return;
+    this.#close(job);
+    job.reject(error);
   }
 
   #noteCost(block: Block, busyMs: number): void {
@@ -424,15 +325,11 @@ export class Pool {
     this.#loadFailures += 1;
     this.#options.log(`a hook worker could not be started again: ${error.message}`);
     if (this.#loadFailures > MAX_LOAD_FAILURES) {
-      for (const job of [...this.#jobs]) {
-        this.#close(job);
-        job.reject(
-          new HookError(`the hooks can't be loaded again: ${error.message}`, { code: "hook-load" }),
-        );
-      }
-      this.#loadFailures = 0;
+      const what = `the hooks can't be loaded again: ${error.message}`;
+      for (const job of [...this.#jobs])
+        this.#fail(job, new HookError(what, { code: "hook-load" }));
     }
-    this.#replace(seat);
+    setTimeout(() => this.#replace(seat), LOAD_RETRY_MS);
   }
 
   /** Puts the spare on a seat that is no longer used, and hires a new spare. */
@@ -484,25 +381,21 @@ export class Pool {
   }
 
   #culpritOf(seat: Seat): { block: Block; row: number } | null {
-    const row = Atomics.load(seat.cells, Cell.ROW);
-    const block = seat.blocks.get(Atomics.load(seat.cells, Cell.BLOCK));
-    if (block !== undefined && row >= 0) return { block, row };
+    const inside = rowInside(seat);
+    if (inside !== null) return inside;
     const alone = [...seat.blocks.values()].find((each) => each.isAlone);
     return alone === undefined ? null : { block: alone, row: alone.from };
   }
 
   #requeue(block: Block, isCulpritKnown: boolean): void {
-    const { states } = block.job.memory;
-    const suspects: number[] = [];
-    for (let row = block.from; row < block.to; row++) {
-      if (states[row] !== RowState.RUNNING) continue;
-      if (!isCulpritKnown) suspects.push(row);
-      else states[row] = RowState.WAITING;
-    }
-    this.#enqueueRows(block.job, this.#blockRows(block.job.request), block.from, block.to);
+    const { job, from, to } = block;
+    const running = runningRows(block);
+    const suspects = isCulpritKnown ? [] : running;
+    if (isCulpritKnown) for (const row of running) job.memory.states[row] = RowState.WAITING;
+    this.#enqueueRows(job, from, to);
     for (const row of suspects) {
-      states[row] = RowState.WAITING;
-      this.#queue.push({ ...this.#newBlock(block.job, row, row + 1), isAlone: true });
+      job.memory.states[row] = RowState.WAITING;
+      this.#queue.push({ ...this.#newBlock(job, row, row + 1), isAlone: true });
     }
   }
 
@@ -516,102 +409,38 @@ export class Pool {
 
   #tick(): void {
     const now = monotonicMs();
-    for (const seat of [...this.#seats])
-      if (!seat.isGone && seat.blocks.size > 0) this.#check(seat, now);
+    const { timeoutMs } = this.#options.limits;
+    for (const seat of [...this.#seats]) {
+      if (seat.isGone || seat.blocks.size === 0 || !isStuck(seat, now, timeoutMs)) continue;
+      this.#stop(seat, (where) => timedOut(where, timeoutMs));
+    }
     for (const job of [...this.#jobs]) if (now >= job.dueMs) this.#expire(job);
   }
 
-  #check(seat: Seat, now: number): void {
-    const beat = Atomics.load(seat.cells, Cell.HEARTBEAT);
-    if (beat !== seat.lastBeat) {
-      seat.lastBeat = beat;
-      seat.beatMs = now;
-      return;
-    }
-    const { timeoutMs } = this.#options.limits;
-    const staleMs = now - seat.beatMs;
-    const row = Atomics.load(seat.cells, Cell.ROW);
-    const block = seat.blocks.get(Atomics.load(seat.cells, Cell.BLOCK));
-    const isKnown = row >= 0 && block !== undefined;
-    const startedMs = isKnown ? (block.job.memory.starts[row] ?? 0) : 0;
-    const isLate =
-      startedMs > 0 ? staleMs >= STALE_MS && now >= startedMs + timeoutMs : staleMs >= timeoutMs;
-    if (!isLate) return;
-    if (!isKnown && ![...seat.blocks.values()].some(isUnderWay)) return;
-    this.#bury(seat, (where) => timedOut(where, timeoutMs));
-    void this.#terminate(seat);
+  #stop(seat: Seat, verdict: (where: Where) => Failed): void {
+    this.#bury(seat, verdict);
+    void terminateSeat(seat, this.#options.log);
   }
 
   #expire(job: Job): void {
-    const { request, memory } = job;
+    const { request } = job;
     const { batchTimeoutMs } = this.#options.limits;
     for (const seat of this.#seats) {
       for (const block of [...seat.blocks.values()]) if (block.job === job) absorb(block);
     }
     for (let row = 0; row < request.rows; row++) {
-      const state = memory.states[row];
-      if (state === RowState.PLAIN || state === RowState.OTHER) continue;
+      if (isFinished(job, row)) continue;
       job.others.set(row, batchTimedOut(request.where(row), batchTimeoutMs));
     }
     this.#finish(job);
     this.#freeSeatsOf(job);
   }
 
-  /** Ends the workers that are stuck in a row of a job that nobody waits for. */
+  /** Ends the workers that are inside a row of a job that nobody waits for. */
   #freeSeatsOf(job: Job): void {
     for (const seat of [...this.#seats]) {
-      const block = seat.blocks.get(Atomics.load(seat.cells, Cell.BLOCK));
-      const isInside = Atomics.load(seat.cells, Cell.ROW) >= 0 && block?.job === job;
-      if (!isInside || seat.isGone) continue;
-      this.#bury(seat, (where) => failed("timeout", `${where.hook} was stopped`));
-      void this.#terminate(seat);
+      if (seat.isGone || rowInside(seat)?.block.job !== job) continue;
+      this.#stop(seat, (where) => failed("timeout", `${where.hook} was stopped`));
     }
   }
-
-  /** Ends a worker; a thread held by a blocking child process ends when the child is killed. */
-  async #terminate(seat: Seat): Promise<void> {
-    seat.isGone = true;
-    const reaper = setTimeout(() => killChildren(seat.threadPath, this.#options.log), REAP_MS);
-    await seat.worker.terminate();
-    clearTimeout(reaper);
-  }
-}
-
-/** Reads what a worker left of the block's results that are no plain scores; later entries win. */
-function absorb(block: Block): void {
-  for (const arena of block.arenas) {
-    for (const entry of readArena(openArena(arena))) {
-      const [row, result] = entry as [number, Exclude<RowResult, number>];
-      block.job.others.set(row, result);
-    }
-  }
-}
-
-/** A block that a killed worker held stays counted, and its payload is left to the garbage collector. */
-function releaseIfUnread(job: Job): void {
-  if (job.isClosed && job.heldBlocks === 0) job.request.release();
-}
-
-function holdsExclusive(seat: Seat, isExclusive: (block: Block) => boolean): boolean {
-  for (const block of seat.blocks.values()) if (isExclusive(block)) return true;
-  return false;
-}
-
-function openRowsOf(seat: Seat): number {
-  let rows = 0;
-  for (const block of seat.blocks.values()) rows += block.to - block.from;
-  return rows;
-}
-
-function leastLoaded(seats: Seat[], load: (seat: Seat) => number): Seat | null {
-  let best: Seat | null = null;
-  for (const seat of seats) if (best === null || load(seat) < load(best)) best = seat;
-  return best;
-}
-
-function isUnderWay(block: Block): boolean {
-  for (let row = block.from; row < block.to; row++) {
-    if (block.job.memory.states[row] === RowState.RUNNING) return true;
-  }
-  return false;
 }
