@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from genenv.errors import HookError
+from genenv.hook_channel import HookChannel
 from genenv.hooks import Accepted, HookClient, HookInfo, Rejected
 from hook_host import RunningHost, hook_host
 
@@ -181,7 +182,7 @@ def test_a_hook_the_run_does_not_have_is_named(tmp_path: Path) -> None:
 def test_no_host_at_the_address_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("genenv.hooks.RECONNECT_S", 0.2)
+    monkeypatch.setattr("genenv.hook_channel.RECONNECT_S", 0.2)
     with pytest.raises(HookError, match="no hook host answers at unix:") as caught:
         HookClient(f"unix:{tmp_path}/none.sock").describe()
     assert caught.value.code == "hook-host-unreachable"
@@ -224,7 +225,7 @@ def test_tcp_wants_the_token_and_nothing_else(tmp_path: Path) -> None:
         port = int(running.address.rpartition(":")[2])
         for token in (None, "wrong", f"{running.token}x"):
             with pytest.raises((EOFError, OSError)):
-                HookClient(running.address, token)._open()
+                HookChannel(running.address, token, 5)._open()
         with socket.create_connection(("127.0.0.1", port)) as stranger:
             stranger.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             stranger.settimeout(5)

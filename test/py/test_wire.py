@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from genenv import hooks, wire
+from genenv import hook_channel, hooks, wire
 from genenv.errors import HookError
 from genenv.wire import HEADER_BYTES, MAX_PAYLOAD_BYTES, Header, Kind, Op
 from hypothesis import given
@@ -141,7 +141,7 @@ def decode_reply(data: bytes) -> None:
     if len(payload) < header.length:
         raise wire.bad_frame("is cut short")
     if header.kind is Kind.ERROR:
-        raise hooks._host_error(payload)
+        raise hook_channel.host_error(payload)
     if header.op is Op.SCORE:
         hooks._score_results(header.kind, payload, 4)
     else:
