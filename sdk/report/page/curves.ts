@@ -1,7 +1,7 @@
 import { crosshairX, dot, lineY, type PlotOptions, pointer, ruleY, tip } from "@observablehq/plot";
 import type { ReportRun } from "../data.js";
 import { colorAt } from "./colors.js";
-import { h, show } from "./dom.js";
+import { field, h, show } from "./dom.js";
 import { epochAxis } from "./epoch-axis.js";
 import { type Chart, redraw, toFigure } from "./figure.js";
 
@@ -166,7 +166,7 @@ function anyMetric(runs: readonly ReportRun[]): HTMLElement | null {
     title: "Any metric",
     about: "All of metrics.jsonl, with what veRL measures.",
     legend: names.map((label, place) => ({ label, color: colorAt(place) })),
-    controls: h("label", { class: "field" }, "Metric", select),
+    controls: field("Metric", select),
     options: (width) => curveOptions(points(), names, false, width),
     table: () => byEpoch(points(), names),
   };

@@ -42,3 +42,13 @@ export function plainTable(caption: string, heads: string[], rows: string[][]): 
   );
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption }, table);
 }
+
+let fields = 0;
+
+/** A control with its label above. */
+export function field(label: string, control: HTMLElement, grow = false): HTMLElement {
+  fields += 1;
+  control.id = `field-${fields}`;
+  const name = h("label", { for: control.id }, label);
+  return h("div", { class: grow ? "field grow" : "field" }, name, control);
+}

@@ -73,6 +73,8 @@ function drawInto(picture: HTMLElement, chart: Chart): void {
     style: { fontSize: "12px" },
     ...chart.options(width),
   });
+  // The picture has one name; labels on its parts are in nobody's way but ARIA's.
+  for (const part of drawn.querySelectorAll("g[aria-label]")) part.removeAttribute("aria-label");
   drawn.setAttribute("role", "img");
   drawn.setAttribute("aria-label", `${chart.title}. ${chart.about}`);
   picture.replaceChildren(drawn);

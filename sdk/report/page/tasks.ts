@@ -1,4 +1,4 @@
-import { h, show } from "./dom.js";
+import { field, h, show } from "./dom.js";
 import { outcomeOf, type TaskRow } from "./rows.js";
 import { openTask } from "./task-dialog.js";
 
@@ -113,7 +113,7 @@ function filtersOf(
   ];
   if (runs.length > 1) choices.unshift(["Run", "run", runs]);
   return [
-    h("label", { class: "field grow" }, "Find", search),
+    field("Find", search, true),
     ...choices.map(([label, key, values]) => {
       const select = h(
         "select",
@@ -126,7 +126,7 @@ function filtersOf(
         h("option", { value: "" }, "all"),
         ...values.map((value) => h("option", { value }, value)),
       );
-      return h("label", { class: "field" }, label, select);
+      return field(label, select);
     }),
   ];
 }
