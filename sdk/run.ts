@@ -139,7 +139,12 @@ async function execute(config: ResolvedConfig, run: Execution): Promise<RunResul
           events.push(event);
         };
         run.forced.addEventListener("abort", () => void session.close({ graceMs: 0 }));
-        return parseResult(await session.call("train", params, { signal, onEvent }));
+        try {
+          return parseResult(await session.call("train", params, { signal, onEvent }));
+        } finally {
+          const { writeReportAtEnd } = await import("./report/at-end.js");
+          await writeReportAtEnd(config.runDir, onWarning);
+        }
       },
     );
   } catch (error) {

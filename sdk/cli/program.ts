@@ -6,6 +6,7 @@ import type { RunArguments } from "./arguments.js";
 import { exitCode, runAction } from "./exit.js";
 import { addEval, addGenerate } from "./model-commands.js";
 import { addResumeCommands } from "./resume-commands.js";
+import { addRunsCommands } from "./runs-commands.js";
 
 /** The command line. What a command needs is loaded when it runs: help answers at once. */
 export function createProgram(): Command {
@@ -21,6 +22,7 @@ export function createProgram(): Command {
   addCheck(program);
   addEval(program);
   addGenerate(program);
+  addRunsCommands(program);
   program
     .command("setup")
     .description("make or mend the Python environment that runs use")
