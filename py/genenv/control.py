@@ -29,6 +29,7 @@ _JOBS = {
     "version": "genenv.small_jobs:version",
     "prepare-model": "genenv.models:prepare_job",
     "score": "genenv.score_job:score",
+    "token-lengths": "genenv.token_lengths:token_lengths",
     "session.open": "genenv.engine.sessions:open_session",
     "session.generate": "genenv.engine.sessions:generate",
     "session.tokenize": "genenv.engine.sessions:tokenize",

@@ -4,6 +4,7 @@ import { verlDefault } from "../config/keys.js";
 import type { ResolvedConfig } from "../config/resolve.js";
 import { getAt } from "../config/tree.js";
 import { type DataFile, readDataFile, rowError } from "../data/read.js";
+import { schemaProblem } from "../data/truth-check.js";
 import { writeDataset } from "../data/write.js";
 
 export interface RunData {
@@ -28,12 +29,8 @@ export async function readRunData(config: ResolvedConfig): Promise<RunData> {
 export function assertGroundTruths(files: readonly DataFile[], reward: RewardHook): void {
   for (const { file, rows, layout } of files) {
     const problems = rows.flatMap(({ groundTruth }, index) => {
-      const parsed = reward.groundTruth.safeParse(groundTruth);
-      if (parsed.success) return [];
-      const issue = parsed.error.issues[0];
-      const at = issue?.path.length ? ` at ${issue.path.join(".")}` : "";
-      const value = JSON.stringify(groundTruth)?.slice(0, 80);
-      const problem = `is ${value}, which the reward "${reward.name}" refuses${at}: ${issue?.message}`;
+      const problem = schemaProblem(reward, groundTruth);
+      if (problem === null) return [];
       return [{ row: index + 1, column: layout.groundTruth, problem }];
     });
     if (problems.length > 0) throw rowError(file, problems);

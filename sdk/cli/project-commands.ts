@@ -1,0 +1,47 @@
+import type { Command } from "commander";
+import type { DataArguments } from "./data-command.js";
+import { runAction } from "./exit.js";
+
+const dataExamples = `
+Examples:
+  genenv data train.jsonl val.jsonl --reward ./reward.ts --model builtin:smollm2-135m --max-prompt-length 256
+  genenv data questions.csv --prompt-key text --ground-truth-key label --out train.parquet
+  genenv data all.jsonl --out data --split 0.9 --seed 7        data/train.parquet and data/val.parquet
+  genenv data big.parquet --out small.parquet --sample 1000`;
+
+/** `genenv data`. */
+export function addData(program: Command): void {
+  program
+    .command("data")
+    .description("say what data files hold and what is wrong with them; convert them")
+    .argument("<file...>", "Parquet, JSONL, JSON or CSV files")
+    .option(
+      "--reward <reward>",
+      "a reward's file or builtin:NAME; its schema has to take every ground truth",
+    )
+    .option("--model <model>", "count prompt tokens under this model's chat template")
+    .option("--max-prompt-length <tokens>", "data.max_prompt_length: name the prompts over it")
+    .option("--prompt-key <column>", "the prompts' column (default: prompt or question)")
+    .option(
+      "--ground-truth-key <column>",
+      "the ground truths' column (default: veRL's, ground_truth or answer)",
+    )
+    .option("--out <path>", "write the rows as veRL's Parquet; with --split, a folder")
+    .option(
+      "--split <share>",
+      "this share to train.parquet, the rest to val.parquet; equal prompts stay together",
+    )
+    .option("--sample <rows>", "only so many rows, drawn at random")
+    .option("--seed <number>", "seed of --sample and --split (default: 0)")
+    .option("--drop", "leave out rows that can't be used")
+    .option("--force", "write over files that are there")
+    .option("--debug", "show the stack of an error")
+    .option("--json", "one JSON object, for programs")
+    .addHelpText("after", dataExamples)
+    .action((files: string[], options: DataArguments) =>
+      runAction(options, async () => {
+        const { dataCommand } = await import("./data-command.js");
+        return dataCommand(files, options, { output: process.stdout });
+      }),
+    );
+}

@@ -1,0 +1,51 @@
+/** A seeded generator of numbers from [0, 1) (mulberry32): which rows are drawn follows from the seed alone. */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** The numbers below `count` in a seeded order (Fisher and Yates). */
+function shuffled(count: number, random: () => number): Uint32Array {
+  const order = Uint32Array.from({ length: count }, (_, index) => index);
+  for (let last = count - 1; last > 0; last--) {
+    const other = Math.floor(random() * (last + 1));
+    [order[last], order[other]] = [order[other] as number, order[last] as number];
+  }
+  return order;
+}
+
+export type Side = "train" | "val" | null;
+
+/**
+ * Where each row goes: `groups` holds, for each row in order, the number of its prompt, counted from 0 as prompts
+ * appear. Rows of one prompt go together, so that a split never leaks. `sample` rows at most are taken (null: all);
+ * `split` of what is taken trains (null: all), the rest validates. A row that isn't taken is null.
+ */
+export function chooseRows(
+  groups: readonly number[],
+  options: { sample: number | null; split: number | null; seed: number },
+): Side[] {
+  const sizes: number[] = [];
+  for (const group of groups) sizes[group] = (sizes[group] ?? 0) + 1;
+  const order = shuffled(sizes.length, seededRandom(options.seed));
+  const taken = Math.min(options.sample ?? groups.length, groups.length);
+  const training = options.split === null ? taken : Math.round(taken * options.split);
+  const sides = new Map<number, { side: Side; left: number }>();
+  let placed = 0;
+  for (const group of order) {
+    const size = Math.min(sizes[group] as number, taken - placed);
+    if (size > 0) sides.set(group, { side: placed < training ? "train" : "val", left: size });
+    placed += size;
+  }
+  return groups.map((group) => {
+    const place = sides.get(group);
+    if (!place || place.left === 0) return null;
+    place.left -= 1;
+    return place.side;
+  });
+}
