@@ -19,7 +19,7 @@ export default defineConfig({
         resolve,
         test: {
           name: "unit",
-          include: ["test/**/*.test.ts"],
+          include: ["test/**/*.test.ts", "examples/**/*.test.ts"],
           exclude: ["test/stack/**"],
           testTimeout: 30_000,
           // Two cores: tests that start processes would otherwise fight for them.
