@@ -49,7 +49,7 @@ export async function resumeCommand(
 }
 
 async function follow(run: Run, options: { json?: boolean }, streams: RunStreams): Promise<number> {
-  const show = options.json ? jsonProgress(streams.output) : panel(run, streams.output);
+  const show = options.json ? jsonProgress(streams.output) : await panel(run, streams.output);
   const startedMs = Date.now();
   const release = streams.onInterrupt(interrupter(run, show, streams));
   try {
@@ -79,11 +79,15 @@ function interrupter(run: Run, show: Progress, streams: RunStreams): () => void 
   };
 }
 
-function panel(run: Run, output: Output): Progress {
+async function panel(run: Run, output: Output): Promise<Progress> {
   const written = getAt(run.config.verl.agent, ["trainer", "total_epochs"]);
   const total = Number(written ?? verlDefault("trainer.total_epochs"));
   output.write(`run ${run.name} in ${run.dir}\n`);
-  return showProgress(output, total);
+  const { showPanel, suitsPanel } = await import("./live.js");
+  if (output === process.stdout && suitsPanel(output, process.env)) {
+    return showPanel(process.stdout, total);
+  }
+  return showProgress(process.env.CI ? { write: (text) => output.write(text) } : output, total);
 }
 
 function jsonProgress(output: Output): Progress {
