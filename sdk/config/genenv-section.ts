@@ -29,7 +29,7 @@ export function parseGenenvSection(section: unknown, placeOf: PlaceOf): GenenvCo
 
 /** Values of the design that this version can't carry out: refused, so that nobody waits for them to work. */
 const withoutEffect: readonly {
-  path: readonly ["ray_address"] | readonly ["hooks", "scoring"];
+  path: readonly ["ray_address"] | readonly ["labels"] | readonly ["hooks", "scoring"];
   refuses: (genenv: GenenvConfig) => boolean;
   reason: string;
 }[] = [
@@ -37,6 +37,12 @@ const withoutEffect: readonly {
     path: ["ray_address"],
     refuses: ({ ray_address }) => ray_address !== null,
     reason: "a run starts a Ray of its own on this machine; joining a cluster is not possible yet",
+  },
+  {
+    path: ["labels"],
+    refuses: ({ labels }) => labels === "majority",
+    reason:
+      "a vote needs the answer in each response, and a reward tells a score only; compute groundTruth in the parse hook",
   },
   {
     path: ["hooks", "scoring"],

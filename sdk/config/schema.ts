@@ -75,7 +75,15 @@ const poolSchema = z.strictObject({
     .max(10_000_000)
     .default(10_000)
     .describe(
-      "Tasks the pool holds at most. 0 keeps none: each epoch has new tasks and seeds only.",
+      "Tasks the pool holds at most; over it, the task with the lowest weight leaves, the oldest of equals. 0 keeps none: each epoch has new tasks and seeds only.",
+    ),
+  near_duplicate: z
+    .number()
+    .gt(0)
+    .max(1)
+    .default(0.9)
+    .describe(
+      "Similarity from which a task is taken for a copy of one in the pool and doesn't join it, above 0 to 1: the share of three-letter pieces that two prompts have in common, and 0 where their numbers or signs differ. 1 takes only prompts for copies that are equal but for case and spaces.",
     ),
   seed_fraction: z
     .number()
@@ -83,7 +91,7 @@ const poolSchema = z.strictObject({
     .max(1)
     .default(0.5)
     .describe(
-      "How the rest of an agent batch is filled: this epoch's accepted tasks come first; of the places they leave, this share goes to seed data (data.train_files), the others to tasks drawn from the pool by weight. Where the pool has too few, seeds take their places.",
+      "How the rest of an agent batch is filled: this epoch's accepted tasks come first, then those that found no place before; of the places they leave, this share goes to seed data (data.train_files), the others to tasks drawn from the pool by weight. Where the pool has too few, seeds take their places.",
     ),
 });
 
@@ -149,7 +157,7 @@ export const genenvSchema = z.strictObject({
     .enum(["environment", "majority"])
     .default("environment")
     .describe(
-      "Where a ground truth comes from when a task has none (groundTruth null): `environment` rejects such a task, `majority` takes the agent's most frequent answer.",
+      "Where a ground truth comes from when a task has none (groundTruth null): `environment` rejects such a task, `majority` would take the agent's most frequent answer (not possible yet: refused).",
     ),
   success_threshold: z
     .number()

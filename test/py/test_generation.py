@@ -199,3 +199,11 @@ def test_results_for_another_number_of_answers_are_refused() -> None:
     client.parse = lambda answers, seeds: []  # type: ignore[method-assign]
     with pytest.raises(ValueError, match="zip"):
         parse(client, PROMPTS, [row(0, "A")], SEEDS, epoch=1, fits=lambda _: True)  # type: ignore[arg-type]
+
+
+def test_a_task_without_a_ground_truth_is_rejected() -> None:
+    task = accepted("what?")
+    task.task["groundTruth"] = None
+    got = parsed({"one": [task, accepted("why?")]})
+    assert [t.prompt_text for t in got.tasks] == ["why?"]
+    assert dict(got.rejects) == {"no-ground-truth": 1}

@@ -133,3 +133,53 @@ def test_loading_a_state_replaces_what_was_there() -> None:
     pool = filled(a=1.0)
     pool.load_state([])
     assert len(pool) == 0
+
+
+# -- near-duplicates, and tasks that are solved ----------------------------------------------------
+
+LONG = "ann has 3 apples and buys 4 more. how many apples has she now?"
+
+
+def test_a_prompt_that_says_nearly_the_same_is_known_as_another_entrys() -> None:
+    pool = Pool(cap=9, near_duplicate=0.8)
+    pool.add(make_task("a", LONG), 1.0, 0.5, 1)
+    like = pool.near_duplicate_of(make_task("b", LONG.replace("?", "!")))
+    assert like is not None and like.task.id == "a"
+    assert pool.near_duplicate_of(make_task("c", LONG.replace("4", "5"))) is None
+    # The same prompt again is a renewal.
+    assert pool.near_duplicate_of(make_task("d", LONG.upper())) is None
+
+
+@pytest.mark.parametrize("leave", ["retire", "evict"])
+def test_what_left_the_pool_is_no_longer_like_anything(leave: str) -> None:
+    pool = Pool(cap=1, near_duplicate=0.8)
+    task = make_task("a", LONG)
+    pool.add(task, 0.1, 0.5, 1)
+    if leave == "retire":
+        pool.retire(task)
+    else:
+        pool.add(make_task("b", "something else"), 1.0, 0.5, 1)
+    assert pool.near_duplicate_of(make_task("c", LONG.replace("?", "!"))) is None
+
+
+def test_a_threshold_of_one_takes_only_equal_prompts_for_copies() -> None:
+    pool = Pool(cap=9, near_duplicate=1.0)
+    pool.add(make_task("a", "aaaa"), 1.0, 0.5, 1)
+    assert pool.near_duplicate_of(make_task("b", "aaaaa")) is None
+
+
+def test_near_duplicates_are_known_after_loading_a_state() -> None:
+    pool, other = Pool(cap=9, near_duplicate=0.8), Pool(cap=9, near_duplicate=0.8)
+    pool.add(make_task("a", LONG), 1.0, 0.5, 1)
+    other.load_state(json.loads(json.dumps(pool.to_state())))
+    assert other.near_duplicate_of(make_task("b", LONG.replace("?", "!"))) is not None
+
+
+def test_a_task_is_solved_at_its_second_full_success_in_a_row() -> None:
+    pool, task = Pool(cap=9), make_task("a", "a")
+    assert not pool.is_solved(task, 1.0)
+    pool.add(task, 1.0, 1.0, 1)
+    assert pool.is_solved(task, 1.0)
+    assert not pool.is_solved(task, 0.75)
+    pool.add(task, 1.0, 0.75, 2)
+    assert not pool.is_solved(task, 1.0)

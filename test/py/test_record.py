@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from genenv.hooks import Decision
+from genenv.loop.batch import Batch
 from genenv.loop.generation import Answer, Generation
 from genenv.loop.ledger import Ledger
 from genenv.loop.record import answer_rows, ledger_entries, response_rows
@@ -23,6 +24,7 @@ def written(task_id: str, parent: str) -> object:
 
 
 TRIED, FULL = written("e2-a0-t0", "e2-a0"), written("e2-a1-t0", "e2-a1")
+OLD = make_task("e1-a0-t0", "prompt old", parent="e1-a0", epoch=1)
 ANSWERS = [
     Answer("e2-a0", row(0, "good"), 0, ("seed-0",), (TRIED,)),
     Answer("e2-a1", row(0, "late"), 0, ("seed-0",), (FULL,), ("duplicate",)),
@@ -35,8 +37,16 @@ KEEP = {"e2-a0-t0": Decision("e2-a0-t0", keep=True, weight=1.0, reason="in the b
 
 def entries_of(groups: list, decisions: dict[str, Decision] | None = None) -> dict[str, object]:
     trained = {g.task.id for g in groups if g.trainable()}
+    batch = Batch([g.task for g in groups], {}, [FULL], [(OLD, "batch-full")])
     entries = ledger_entries(
-        2, GENERATION, groups, trained, REWARDS, KEEP if decisions is None else decisions
+        2,
+        GENERATION,
+        batch,
+        groups,
+        trained,
+        REWARDS,
+        KEEP if decisions is None else decisions,
+        {"e2-a0-t0": 0.75},
     )
     return {e.task or f"{e.parent}: {e.reason}": e for e in entries}
 
@@ -47,7 +57,8 @@ def test_every_task_and_every_reject_has_an_entry_with_a_reason() -> None:
     assert {name: e.reason for name, e in entries.items()} == {
         "e2-a0-t0": "in the band",
         "seed-0": "seed",
-        "e2-a1-t0": "batch-full",
+        "e2-a1-t0": "waiting",
+        "e1-a0-t0": "batch-full",
         "e2-a1: duplicate": "duplicate",
         "e2-a2: no-task": "no-task",
     }
@@ -56,7 +67,7 @@ def test_every_task_and_every_reject_has_an_entry_with_a_reason() -> None:
 def test_a_tried_task_has_its_success_rate_its_answers_reward_and_its_fate() -> None:
     entry = entries_of([group(TRIED, scored(1.0), scored(0.0), failed())])["e2-a0-t0"]
     assert (entry.success_rate, entry.responses, entry.scored) == (0.5, 3, 2)
-    assert (entry.reward, entry.trained, entry.kept) == (1.0, True, True)
+    assert (entry.reward, entry.trained, entry.kept) == (0.75, True, True)
     assert (entry.parent, entry.parent_seeds, entry.written_epoch) == ("e2-a0", ("seed-0",), 2)
     assert (entry.prompt, entry.ground_truth) == ("prompt e2-a0-t0", '"7"')
     assert entry.answer is None
@@ -96,7 +107,13 @@ def test_a_rejected_answer_keeps_its_text_and_its_reward_of_zero() -> None:
 
 
 def test_an_epoch_without_anything_has_no_entries() -> None:
-    assert ledger_entries(1, Generation([], []), [], set(), {}, {}) == []
+    nothing = Batch([], {}, [], [])
+    assert ledger_entries(1, Generation([], []), nothing, [], set(), {}, {}, {}) == []
+
+
+def test_a_task_that_waits_since_an_earlier_epoch_has_no_entry_until_it_is_tried() -> None:
+    waiting = Batch([], {}, [OLD], [])
+    assert ledger_entries(2, Generation([], []), waiting, [], set(), {}, {}, {}) == []
 
 
 # -- files -----------------------------------------------------------------------------------------
@@ -107,14 +124,14 @@ def test_the_ledger_is_read_back_as_far_as_a_checkpoint_stands_for(tmp_path: Pat
     ledger = Ledger(file)
     ledger.add(list(entries_of([group(TRIED, scored(1.0), scored(0.0))]).values()))
     ledger.write()
-    assert len(ledger) == 4
+    assert len(ledger) == 5
 
     other = Ledger(file)
     other.read(1)
-    other.add(list(entries_of([]).values())[:1])
+    other.add([entries_of([])["e2-a1-t0"]])
     other.write()
     rows = pq.read_table(file).to_pylist()
-    assert [r["task"] for r in rows] == ["e2-a0-t0", "e2-a0-t0"]
+    assert [r["task"] for r in rows] == ["e2-a0-t0", "e2-a1-t0"]
     assert rows[0]["parent_seeds"] == ["seed-0"]
     assert rows[0]["success_rate"] == 0.5
 

@@ -76,6 +76,7 @@ def test_a_state_that_went_through_json_draws_what_the_first_would_have() -> Non
     state.epoch, state.step, state.ledger_rows = 3, 4, 20
     state.success_rates["seed-1"] = 0.25
     state.pool.add(make_task("e1-a0-t0", "new"), 0.5, 0.5, 1)
+    state.waiting = [make_task("e2-a0-t1", "later", parent_seeds=("seed-1",), epoch=2)]
     state.generator.gauss(0, 1)  # leaves half of a pair in the generator
     draw(state, 3)
 
@@ -85,6 +86,7 @@ def test_a_state_that_went_through_json_draws_what_the_first_would_have() -> Non
     assert restored.to_json() == state.to_json()
     assert (restored.epoch, restored.step, restored.ledger_rows) == (3, 4, 20)
     assert restored.success_rates == {"seed-1": 0.25}
+    assert restored.waiting == state.waiting
     for _ in range(4):
         assert draw(restored, 3) == draw(state, 3)
         assert restored.generator.gauss(0, 1) == state.generator.gauss(0, 1)

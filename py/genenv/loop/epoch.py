@@ -8,11 +8,12 @@ follow.
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from genenv.hooks import Decision, HookClient
 from genenv.loop import scoring
+from genenv.loop.batch import Batch, fill_batch
 from genenv.loop.events import Progress
 from genenv.loop.generation import Generation, generate, parse, pick_seeds
 from genenv.loop.ledger import Entry, Ledger
@@ -83,8 +84,8 @@ class EpochRunner:
         self.models_changed = False
         timer = Timer({})
         generation = self._generate(epoch, timer) if self._environment else Generation([], [])
-        batch = self._fill_batch(generation.tasks)
-        groups = self._try(batch, timer)
+        batch = self._fill_batch(generation)
+        groups = self._try(batch.tasks, timer)
         if self._stop.is_set():
             raise InterruptedError("stopped before the agent's update")
         self.models_changed = True
@@ -95,11 +96,15 @@ class EpochRunner:
         values: dict[str, float] = {}
         if self._environment is not None:
             values = self._update_environment(generation, answer_rewards, timer)
-        decisions = self._select(groups)
-        self._keep(groups, decisions, epoch)
-        entries = self._record(epoch, generation, groups, trained, answer_rewards, decisions)
+        task_rewards = self._task_rewards(groups)
+        decisions = self._keep(groups, self._select(groups, task_rewards), epoch)
+        self._state.waiting = batch.waiting
+        entries = ledger_entries(
+            epoch, generation, batch, groups, trained, answer_rewards, decisions, task_rewards
+        )
+        self._record(epoch, entries, answer_rows(epoch, generation, answer_rewards), groups)
         if self._environment is not None:
-            values |= curriculum_metrics(generation, entries, self._state)
+            values |= curriculum_metrics(generation, batch, entries, self._state)
             self._progress.metrics("environment", values)
         self._state.epoch = epoch
         self._progress.phase("epoch-end")
@@ -142,18 +147,15 @@ class EpochRunner:
 
     # -- the agent's batch -------------------------------------------------------------------------
 
-    def _fill_batch(self, generated: list[Task]) -> list[Task]:
-        """This epoch's tasks, then seed data and pool in the configured ratio."""
-        size = self._settings.batch_size
-        batch = generated[:size]
-        places = size - len(batch)
-        seed_share = self._settings.genenv["pool"]["seed_fraction"]
-        from_pool = places - round(places * seed_share) if self._environment else 0
-        taken = {task.id for task in batch}
-        drawn = self._state.pool.draw(from_pool, self._state.generator, without=taken)
-        batch = batch + [entry.task for entry in drawn]
-        taken |= {task.id for task in batch}
-        return batch + self._state.next_seeds(self._seed_tasks, size - len(batch), taken)
+    def _fill_batch(self, generation: Generation) -> Batch:
+        seed_fraction = self._settings.genenv["pool"]["seed_fraction"]
+        return fill_batch(
+            generation.answers,
+            self._state,
+            self._seed_tasks,
+            size=self._settings.batch_size,
+            seed_fraction=seed_fraction if self._environment else 1.0,
+        )
 
     def _try(self, batch: list[Task], timer: Timer) -> list[Group]:
         self._progress.phase("agent-rollout", role="agent")
@@ -239,15 +241,24 @@ class EpochRunner:
 
     # -- curriculum, ledger, files -----------------------------------------------------------------
 
-    def _select(self, groups: list[Group]) -> dict[str, Decision]:
-        """The curriculum's word on every generated task with a known success rate."""
+    def _task_rewards(self, groups: list[Group]) -> dict[str, float | None]:
+        """R of each generated task with a known success rate, by id."""
         genenv = self._settings.genenv
-        known = [g for g in groups if g.task.source == "environment" and g.success_rate is not None]
-        if not known:
-            return {}
+        known = {
+            g.task.id: g.success_rate
+            for g in groups
+            if g.task.source == "environment" and g.success_rate is not None
+        }
         rewards = self._client.alpha_rewards(
-            [[g.success_rate] for g in known], genenv["alpha"], genenv["beta"]
+            [[rate] for rate in known.values()], genenv["alpha"], genenv["beta"]
         )
+        return dict(zip(known, rewards, strict=True))
+
+    def _select(self, groups: list[Group], rewards: dict[str, float | None]) -> dict[str, Decision]:
+        """The curriculum's word on every generated task with a known success rate."""
+        if not rewards:
+            return {}
+        genenv = self._settings.genenv
         decisions = self._client.select(
             [
                 {
@@ -255,9 +266,10 @@ class EpochRunner:
                     "prompt": g.task.messages,
                     "groundTruth": g.task.ground_truth,
                     "successRate": g.success_rate,
-                    "reward": reward,
+                    "reward": rewards[g.task.id],
                 }
-                for g, reward in zip(known, rewards, strict=True)
+                for g in groups
+                if g.task.id in rewards
             ],
             genenv["alpha"],
             genenv["filtering_k"],
@@ -267,12 +279,20 @@ class EpochRunner:
         if not any(decision.keep for decision in decisions):
             self._progress.warning(
                 "nothing-kept",
-                f"the curriculum kept none of {len(known)} tasks; the pool stays as it is",
+                f"the curriculum kept none of {len(decisions)} tasks; nothing joins the pool",
             )
         return {decision.id: decision for decision in decisions}
 
-    def _keep(self, groups: list[Group], decisions: dict[str, Decision], epoch: int) -> None:
-        """Kept generated tasks join or stay in the pool, others leave it; seed data never joins."""
+    def _keep(
+        self, groups: list[Group], decisions: dict[str, Decision], epoch: int
+    ) -> dict[str, Decision]:
+        """Renew success rates and the pool; gives what became of each task in the end.
+
+        A generated task that is kept joins or stays in the pool, any other leaves it. Seed data
+        never joins. What the curriculum keeps can still be out: solved twice in a row, nearly the
+        same as another, or the lightest of a full pool.
+        """
+        outcome = dict(decisions)
         for group in groups:
             task, rate = group.task, group.success_rate
             if rate is None:
@@ -281,21 +301,32 @@ class EpochRunner:
                 self._state.success_rates[task.id] = rate
                 continue
             decision = decisions[task.id]
+            why_not = self._why_not(task, rate) if decision.keep else None
+            if why_not is not None:
+                outcome[task.id] = decision = replace(decision, keep=False, reason=why_not)
             if decision.keep:
                 self._state.pool.add(task, decision.weight, rate, epoch)
             else:
                 self._state.pool.retire(task)
+        for group in groups:
+            decision = outcome.get(group.task.id)
+            if decision is not None and decision.keep and group.task not in self._state.pool:
+                outcome[group.task.id] = replace(decision, keep=False, reason="pool-full")
+        return outcome
+
+    def _why_not(self, task: Task, rate: float) -> str | None:
+        if self._state.pool.is_solved(task, rate):
+            return "solved"
+        like = self._state.pool.near_duplicate_of(task)
+        return None if like is None else f"near-duplicate of {like.task.id}"
 
     def _record(
         self,
         epoch: int,
-        generation: Generation,
+        entries: list[Entry],
+        answers: list[dict[str, Any]],
         groups: list[Group],
-        trained: set[str],
-        rewards: Rewards,
-        decisions: dict[str, Decision],
-    ) -> list[Entry]:
-        entries = ledger_entries(epoch, generation, groups, trained, rewards, decisions)
+    ) -> None:
         for entry in entries:
             if entry.task is not None and entry.responses:
                 self._progress.task(
@@ -313,9 +344,8 @@ class EpochRunner:
         write_rollouts(
             self._settings.run_dir / "rollouts",
             f"epoch-{epoch:06d}",
-            answer_rows(epoch, generation, rewards) + response_rows(epoch, "train", groups),
+            answers + response_rows(epoch, "train", groups),
         )
-        return entries
 
 
 def _update(

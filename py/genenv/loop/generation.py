@@ -104,7 +104,10 @@ def parse(
     epoch: int,
     fits: Any,
 ) -> Generation:
-    """Let the user's hook read every answer; duplicates within the epoch are rejected here.
+    """Let the user's hook read every answer.
+
+    Rejected here: prompts that are in the epoch already, prompts that are too long, and tasks
+    without a ground truth.
 
     Args:
         client: the hook plane.
@@ -126,6 +129,9 @@ def parse(
         for index, item in enumerate(items):
             if not isinstance(item, Accepted):
                 reasons.append(item.reason)
+                continue
+            if item.task["groundTruth"] is None:
+                reasons.append("no-ground-truth")
                 continue
             task = _task(item, f"{answer_id}-t{index}", answer_id, shown, epoch)
             key = normalise(task.prompt_text)

@@ -49,10 +49,11 @@ class Entry:
         success_rate: successes over scored responses (p-hat), None if none was scored.
         responses: how many were rolled out.
         scored: how many of them got a score (not abstained, not failed).
-        reward: the environment reward R of the answer, None where there is none.
+        reward: R = exp(-beta (p-hat - alpha)^2) of this try of a task that the environment wrote;
+            the answer's own for a rejected answer; None where there is none.
         trained: whether its responses were in the agent's update.
         kept: whether it is in the pool after this epoch.
-        reason: why it was kept, dropped or rejected.
+        reason: why it was kept, dropped or rejected; ``waiting`` for a place in a later batch.
         answer: the environment model's text, for rejected answers only.
     """
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from genenv.loop import scoring
+from genenv.loop.batch import Batch
 from genenv.loop.generation import Generation
 from genenv.loop.ledger import Entry
 from genenv.loop.scoring import Group
@@ -66,7 +67,7 @@ def environment_metrics(
 
 
 def curriculum_metrics(
-    generation: Generation, entries: list[Entry], state: LoopState
+    generation: Generation, batch: Batch, entries: list[Entry], state: LoopState
 ) -> dict[str, float]:
     generated = [e for e in entries if e.source == "environment" and e.responses]
     rates = [e.success_rate for e in generated if e.success_rate is not None]
@@ -78,8 +79,9 @@ def curriculum_metrics(
             "tasks/tried": float(sum(e.responses > 0 for e in entries)),
             "tasks/success_rate": _mean(rates),
             "tasks/pool": float(len(state.pool)),
+            "tasks/waiting": float(len(batch.waiting)),
         }
-    )
+    ) | {f"tasks/from_{source}": float(count) for source, count in batch.mix.items()}
 
 
 def update_metrics(result: dict[str, Any]) -> dict[str, float]:

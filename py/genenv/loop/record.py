@@ -1,13 +1,14 @@
 """What an epoch leaves in the ledger and in the rollouts' files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from genenv.hooks import Decision
+from genenv.loop.batch import Batch
 from genenv.loop.generation import Answer, Generation
 from genenv.loop.ledger import Entry, entry_for
 from genenv.loop.scoring import Group
-from genenv.loop.tasks import to_json
+from genenv.loop.tasks import Task, to_json
 
 Rewards = dict[str, float | None]  # R by answer id
 
@@ -15,36 +16,42 @@ Rewards = dict[str, float | None]  # R by answer id
 def ledger_entries(
     epoch: int,
     generation: Generation,
+    batch: Batch,
     groups: list[Group],
     trained: set[str],
     rewards: Rewards,
     decisions: dict[str, Decision],
+    task_rewards: Mapping[str, float | None],
 ) -> list[Entry]:
-    """One entry for every tried task, every task that found no place, and every rejected answer."""
-    entries = [_tried(epoch, g, trained, rewards, decisions.get(g.task.id)) for g in groups]
-    tried = {group.task.id for group in groups}
+    """One entry for every tried task, every task that found no place, and every rejected answer.
+
+    Args:
+        epoch: number of the epoch.
+        generation: the environment's answers.
+        batch: what was tried, and what was not.
+        groups: the tried tasks with their scores.
+        trained: ids of tasks that were trained on.
+        rewards: R by answer id.
+        decisions: what became of each generated task with a success rate, by id.
+        task_rewards: R of each of those by its own success rate, by id.
+    """
+    entries = [
+        _tried(epoch, g, trained, task_rewards.get(g.task.id), decisions.get(g.task.id))
+        for g in groups
+    ]
     for answer in generation.answers:
         entries += [_rejected(epoch, answer, reason, rewards) for reason in answer.rejects]
-        entries += [
-            entry_for(
-                task,
-                epoch,
-                success_rate=None,
-                responses=0,
-                scored=0,
-                reward=rewards.get(answer.id),
-                trained=False,
-                kept=False,
-                reason="batch-full",
-            )
-            for task in answer.tasks
-            if task.id not in tried
-        ]
+    entries += [_untried(epoch, task, reason) for task, reason in batch.dropped]
+    entries += [_untried(epoch, task, "waiting") for task in batch.waiting if task.epoch == epoch]
     return entries
 
 
 def _tried(
-    epoch: int, group: Group, trained: set[str], rewards: Rewards, decision: Decision | None
+    epoch: int,
+    group: Group,
+    trained: set[str],
+    reward: float | None,
+    decision: Decision | None,
 ) -> Entry:
     task = group.task
     generated = task.source == "environment"
@@ -54,10 +61,24 @@ def _tried(
         success_rate=group.success_rate,
         responses=len(group.rows),
         scored=group.scored,
-        reward=rewards.get(task.parent or ""),
+        reward=reward,
         trained=task.id in trained,
         kept=bool(generated and decision and decision.keep),
         reason=_reason(group, decision, generated),
+    )
+
+
+def _untried(epoch: int, task: Task, reason: str) -> Entry:
+    return entry_for(
+        task,
+        epoch,
+        success_rate=None,
+        responses=0,
+        scored=0,
+        reward=None,
+        trained=False,
+        kept=False,
+        reason=reason,
     )
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import json
 import random
 import threading
 from collections.abc import Callable
@@ -94,7 +95,8 @@ class _Run:
         self._validation_tasks = read_tasks(as_files(data.val_files), "val")
         self._ledger = Ledger(settings.run_dir / "tasks.parquet")
         seed = settings.genenv["seed"]
-        self._state = LoopState(Pool(settings.genenv["pool"]["cap"]), random.Random(seed))
+        pool = settings.genenv["pool"]
+        self._state = LoopState(Pool(pool["cap"], pool["near_duplicate"]), random.Random(seed))
 
     def go(self) -> dict[str, Any]:
         self._restore()
@@ -230,7 +232,8 @@ class _Run:
 
 
 def _refuse_another_state(found: Path, saved: dict[str, Any], state: LoopState) -> None:
-    if state.to_json() != saved:
+    # Through JSON, which knows no tuples.
+    if json.loads(json.dumps(state.to_json())) != saved:
         raise DataError(
             f"{found} does not restore to the state that was saved",
             code="checkpoint-damaged",

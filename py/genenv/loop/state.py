@@ -1,10 +1,10 @@
 """What the loop remembers between epochs; saved with both models as one."""
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from genenv.loop.pool import Pool
+from genenv.loop.pool import Pool, task_of
 from genenv.loop.tasks import Task
 
 
@@ -20,6 +20,7 @@ class LoopState:
         success_rates: last p-hat of each seed task that was tried.
         order: seed-task indices still to come in this pass over the data.
         ledger_rows: ledger entries that belong to this state.
+        waiting: accepted tasks that found no place in a batch yet, oldest first.
     """
 
     pool: Pool
@@ -29,6 +30,7 @@ class LoopState:
     success_rates: dict[str, float] = field(default_factory=dict)
     order: list[int] = field(default_factory=list)
     ledger_rows: int = 0
+    waiting: list[Task] = field(default_factory=list)
 
     def next_seeds(self, tasks: list[Task], count: int, without: set[str]) -> list[Task]:
         """The next ``count`` seed tasks of a shuffled pass; the pass starts anew when it ends.
@@ -63,6 +65,7 @@ class LoopState:
             "success_rates": dict(self.success_rates),
             "order": list(self.order),
             "ledger_rows": self.ledger_rows,
+            "waiting": [asdict(task) for task in self.waiting],
             "pool": self.pool.to_state(),
             "random": [version, list(internal), gauss],
         }
@@ -74,6 +77,7 @@ class LoopState:
         self.success_rates = dict(saved["success_rates"])
         self.order = list(saved["order"])
         self.ledger_rows = saved["ledger_rows"]
+        self.waiting = [task_of(raw) for raw in saved["waiting"]]
         self.pool.load_state(saved["pool"])
         version, internal, gauss = saved["random"]
         self.generator.setstate((version, tuple(internal), gauss))

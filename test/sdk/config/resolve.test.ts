@@ -102,10 +102,58 @@ describe("models", () => {
   });
 });
 
+describe("the numbers of the algorithm", () => {
+  test.each([
+    "genenv.alpha=0.001",
+    "genenv.alpha=0.999",
+    "genenv.beta=0.001",
+    "genenv.beta=1000",
+    "genenv.lambda=0",
+    "genenv.lambda=100",
+    "genenv.filtering_k=0",
+    "genenv.filtering_k=1",
+    "genenv.pool.cap=0",
+    "genenv.pool.seed_fraction=0",
+    "genenv.pool.seed_fraction=1",
+    "genenv.pool.near_duplicate=1",
+    "genenv.env_update=rwr",
+    "genenv.env_update=grpo",
+    "genenv.env_update=none",
+  ])("%s is taken", (override) => {
+    expect(() => resolve([override])).not.toThrow();
+  });
+
+  test.each([
+    ["genenv.alpha=0", /genenv\.alpha is 0: /],
+    ["genenv.alpha=1", /genenv\.alpha is 1: /],
+    ["genenv.alpha=-0.5", /genenv\.alpha is -0\.5: /],
+    ["genenv.beta=0", /genenv\.beta is 0: /],
+    ["genenv.beta=-1", /genenv\.beta is -1: /],
+    ["genenv.beta=1001", /genenv\.beta is 1001: /],
+    ["genenv.lambda=-1", /genenv\.lambda is -1: /],
+    ["genenv.lambda=1e9", /genenv\.lambda is 1000000000: /],
+    ["genenv.lambda=.inf", /genenv\.lambda/],
+    ["genenv.filtering_k=-0.1", /genenv\.filtering_k is -0\.1: /],
+    ["genenv.filtering_k=1.1", /genenv\.filtering_k is 1\.1: /],
+    ["genenv.filtering_mode=median", /genenv\.filtering_mode is "median": /],
+    ["genenv.pool.cap=-1", /genenv\.pool\.cap is -1: /],
+    ["genenv.pool.near_duplicate=0", /genenv\.pool\.near_duplicate is 0: /],
+    ["genenv.pool.seed_fraction=1.5", /genenv\.pool\.seed_fraction is 1\.5: /],
+    ["genenv.env_update=ppo", /genenv\.env_update is "ppo": /],
+  ])("%s is refused with the value", (override, text) => {
+    expect(thrownBy(() => resolve([override]))).toMatchObject({ code: "bad-value" });
+    expect(textOf(() => resolve([override]))).toMatch(text);
+  });
+});
+
 describe("values that can't be carried out", () => {
   test.each([
     ["genenv.ray_address=host:6379", /genenv\.ray_address.*not possible yet/],
     ["genenv.hooks.scoring=overlap", /genenv\.hooks\.scoring.*not possible yet/],
+    ["genenv.labels=majority", /genenv\.labels.*groundTruth in the parse hook/],
+    ["trainer.resume_mode=resume_path", /trainer\.resume_mode.*newest complete checkpoint/],
+    ["trainer.resume_from_path=runs/x", /trainer\.resume_from_path.*newest complete checkpoint/],
+    ["genenv.env.trainer.max_actor_ckpt_to_keep=2", /without genenv\.env/],
   ])("%s is refused with the reason", (override, text) => {
     expect(textOf(() => resolve([override]))).toMatch(text);
   });
