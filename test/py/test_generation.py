@@ -70,7 +70,7 @@ def test_the_same_generator_state_picks_the_same_seeds() -> None:
 # -- asking the model ------------------------------------------------------------------------------
 
 
-def ask(role: FakeRole, client: FakeClient, stop: threading.Event) -> tuple[list, list]:
+def ask(role: FakeRole, client: FakeClient, stop: threading.Event) -> tuple[list, dict]:
     return generate(
         role,  # type: ignore[arg-type]
         client,  # type: ignore[arg-type]
@@ -85,10 +85,10 @@ def ask(role: FakeRole, client: FakeClient, stop: threading.Event) -> tuple[list
 
 def test_the_hooks_prompts_are_answered_as_often_as_configured() -> None:
     role, client = FakeRole(["one", "two"]), FakeClient()
-    prompts, rows = ask(role, client, threading.Event())
+    prompts, rollout = ask(role, client, threading.Event())
     assert prompts == [[{"role": "user", "content": "like seed-1"}]]
     assert role.calls == [("rollout", {"prompts": prompts, "n": 2})]
-    assert [r["text"] for r in rows] == ["one", "two"]
+    assert [r["text"] for r in rollout["rows"]] == ["one", "two"]
     assert client.asked == [{"epoch": 3, "target": 0.5, "random_seed": 11}]
 
 

@@ -97,7 +97,8 @@ class EpochRunner:
         if self._environment is not None:
             values = self._update_environment(generation, answer_rewards, timer)
         task_rewards = self._task_rewards(groups)
-        decisions = self._keep(groups, self._select(groups, task_rewards), epoch)
+        decisions, evicted = self._keep(groups, self._select(groups, task_rewards), epoch)
+        batch = replace(batch, dropped=batch.dropped + [(task, "evicted") for task in evicted])
         self._state.waiting = batch.waiting
         entries = ledger_entries(
             epoch, generation, batch, groups, trained, answer_rewards, decisions, task_rewards
@@ -122,7 +123,7 @@ class EpochRunner:
             self._settings.environment_prompts,
             self._state.generator,
         )
-        prompts, rows = timer.measure(
+        prompts, rollout = timer.measure(
             "env_gen",
             lambda: generate(
                 self._environment,  # type: ignore[arg-type]
@@ -135,11 +136,23 @@ class EpochRunner:
                 random_seed=self._state.generator.getrandbits(32),
             ),
         )
+        self._warn_of_failed("environment", rollout)
         self._progress.phase("parse", role="environment")
         return timer.measure(
             "parse",
-            lambda: parse(self._client, prompts, rows, seeds, epoch=epoch, fits=self._fits),
+            lambda: parse(
+                self._client, prompts, rollout["rows"], seeds, epoch=epoch, fits=self._fits
+            ),
         )
+
+    def _warn_of_failed(self, role: str, rollout: dict[str, Any]) -> None:
+        """Prompts that veRL could not roll out have no rows and are lost to this epoch: say so."""
+        if rollout["failed"]:
+            self._progress.warning(
+                "rollout-failed",
+                f"{len(rollout['failed'])} of the {role}'s prompts could not be rolled out; "
+                f"see logs/{role}.log",
+            )
 
     def _fits(self, messages: list[dict[str, str]]) -> bool:
         (length,) = self._agent.call("prompt_lengths", chats=[messages])
@@ -167,6 +180,7 @@ class EpochRunner:
                 n=self._settings.responses_per_task,
             ),
         )
+        self._warn_of_failed("agent", rollout)
         self._progress.phase("reward", role="agent")
         genenv = self._settings.genenv
         groups = timer.measure(
@@ -285,14 +299,16 @@ class EpochRunner:
 
     def _keep(
         self, groups: list[Group], decisions: dict[str, Decision], epoch: int
-    ) -> dict[str, Decision]:
-        """Renew success rates and the pool; gives what became of each task in the end.
+    ) -> tuple[dict[str, Decision], list[Task]]:
+        """Renew success rates and the pool; gives what became of each tried task in the end.
 
         A generated task that is kept joins or stays in the pool, any other leaves it. Seed data
         never joins. What the curriculum keeps can still be out: solved twice in a row, nearly the
-        same as another, or the lightest of a full pool.
+        same as another, or the lightest of a full pool. Others that a full pool let go of come
+        second.
         """
         outcome = dict(decisions)
+        evicted: list[Task] = []
         for group in groups:
             task, rate = group.task, group.success_rate
             if rate is None:
@@ -305,14 +321,15 @@ class EpochRunner:
             if why_not is not None:
                 outcome[task.id] = decision = replace(decision, keep=False, reason=why_not)
             if decision.keep:
-                self._state.pool.add(task, decision.weight, rate, epoch)
+                gone = self._state.pool.add(task, decision.weight, rate, epoch)
+                evicted += [entry.task for entry in gone]
             else:
                 self._state.pool.retire(task)
         for group in groups:
             decision = outcome.get(group.task.id)
             if decision is not None and decision.keep and group.task not in self._state.pool:
                 outcome[group.task.id] = replace(decision, keep=False, reason="pool-full")
-        return outcome
+        return outcome, [task for task in evicted if task.id not in outcome]
 
     def _why_not(self, task: Task, rate: float) -> str | None:
         if self._state.pool.is_solved(task, rate):

@@ -88,11 +88,10 @@ def generate(
     answers_per_prompt: int,
     target_success: float,
     random_seed: int,
-) -> tuple[list[list[dict[str, str]]], list[dict[str, Any]]]:
-    """Prompt the environment model and let it answer; gives the prompts and the rollout's rows."""
+) -> tuple[list[list[dict[str, str]]], dict[str, Any]]:
+    """Prompt the environment model and let it answer; gives the prompts and the rollout."""
     prompts = client.environment_prompts(seeds, epoch, target_success, random_seed)
-    result = role.rollout(stop, prompts=prompts, n=answers_per_prompt)
-    return prompts, result["rows"]
+    return prompts, role.rollout(stop, prompts=prompts, n=answers_per_prompt)
 
 
 def parse(

@@ -8,6 +8,7 @@ import asyncio
 import importlib.util
 import inspect
 import math
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -91,7 +92,7 @@ def _result(value: Any, task_id: str) -> ScoreResult:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+    return isinstance(value, numbers.Real) and math.isfinite(value)
 
 
 def load_python_reward(config: DictConfig) -> PythonReward | None:
