@@ -206,3 +206,13 @@ def test_what_a_full_pool_has_no_room_for_is_not_said_to_be_kept(tmp_path: Path)
     fates = {row["reason"]: row["kept"] for row in generated(world)}
     assert fates == {"mine": True, "pool-full": False}
     assert sum(row["kept"] for row in generated(world)) == 1
+
+
+def test_a_task_that_a_full_pool_lets_go_of_later_is_told_too(tmp_path: Path) -> None:
+    world = World(tmp_path, pool={"cap": 2, "seed_fraction": 1.0, "near_duplicate": 1.0})
+    world.client = WorldClient(keep())
+    world.run(3)
+    kept = {row["task"] for row in generated(world) if row["kept"]}
+    evicted = [row["task"] for row in world.ledger() if row["reason"] == "evicted"]
+    assert len(set(evicted)) == len(evicted) == len(kept) - 2
+    assert set(evicted) < kept

@@ -18,7 +18,7 @@ class Batch:
         tasks: what the agent is asked, in order.
         mix: how many came from ``new``, ``waiting``, ``pool`` and ``seed``.
         waiting: accepted tasks without a place that the next epoch looks at.
-        dropped: accepted tasks that will not be tried, each with the reason.
+        dropped: tasks that will not be tried any more, each with the reason.
     """
 
     tasks: list[Task]
