@@ -34,7 +34,7 @@ class Progress:
         finite = {name: float(value) for name, value in values.items() if math.isfinite(value)}
         if len(finite) < len(values):
             names = ", ".join(sorted(set(values) - set(finite)))
-            self.warning("not-finite", f"these numbers are not finite and left out: {names}")
+            self.warning("number-not-finite", f"these numbers are not finite and left out: {names}")
         line = {
             "time": time.time(),
             "epoch": self.epoch,
