@@ -232,7 +232,7 @@ DYNAMIC = "actor_rollout_ref__actor__use_dynamic_bsz"
 def test_on_a_cpu_micro_batches_are_sized_by_tokens() -> None:
     config = config_of(tree(data__max_prompt_length=96, data__max_response_length=24))
     assert config.actor_rollout_ref.actor.use_dynamic_bsz is True
-    assert config.actor_rollout_ref.actor.ppo_max_token_len_per_gpu == 2048
+    assert config.actor_rollout_ref.actor.ppo_max_token_len_per_gpu == 1024
     # The rollout's and the reference's log-probabilities follow veRL's own interpolation.
     assert config.actor_rollout_ref.rollout.log_prob_use_dynamic_bsz is True
     assert config.actor_rollout_ref.ref.log_prob_use_dynamic_bsz is True
