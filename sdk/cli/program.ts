@@ -5,7 +5,7 @@ import { packageRoot } from "../../bridge/python/paths.js";
 import type { RunArguments } from "./arguments.js";
 import { exitCode, runAction } from "./exit.js";
 import { addEval, addGenerate } from "./model-commands.js";
-import { addData } from "./project-commands.js";
+import { addData, addInit } from "./project-commands.js";
 import { addResumeCommands } from "./resume-commands.js";
 import { addRunsCommands } from "./runs-commands.js";
 
@@ -22,6 +22,7 @@ export function createProgram(): Command {
   addResumeCommands(program);
   addCheck(program);
   addData(program);
+  addInit(program);
   addEval(program);
   addGenerate(program);
   addRunsCommands(program);

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { DataArguments } from "./data-command.js";
 import { runAction } from "./exit.js";
+import type { InitArguments } from "./init-command.js";
 
 const dataExamples = `
 Examples:
@@ -42,6 +43,38 @@ export function addData(program: Command): void {
       runAction(options, async () => {
         const { dataCommand } = await import("./data-command.js");
         return dataCommand(files, options, { output: process.stdout });
+      }),
+    );
+}
+
+const initExamples = `
+Examples:
+  genenv init my-project --template math
+  genenv init                              asks for template and folder`;
+
+/** `genenv init`. */
+export function addInit(program: Command): void {
+  program
+    .command("init")
+    .description("begin a project: reward, environment, data, configuration and a test")
+    .argument("[folder]", "where (default: this folder)")
+    .option("--template <name>", "arithmetic, math, tool-calling, web-actions or blank")
+    .option("--debug", "show the stack of an error")
+    .option("--json", "ask nothing; one JSON object, for programs")
+    .addHelpText("after", initExamples)
+    .action((folder: string | undefined, options: InitArguments) =>
+      runAction(options, async () => {
+        const [{ initCommand }, { terminalQuestions }] = await Promise.all([
+          import("./init-command.js"),
+          import("./questions.js"),
+        ]);
+        const questions = options.json ? null : terminalQuestions();
+        try {
+          const ask = questions?.ask ?? null;
+          return await initCommand(folder, options, { output: process.stdout, ask });
+        } finally {
+          questions?.close();
+        }
       }),
     );
 }
