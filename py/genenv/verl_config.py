@@ -22,7 +22,7 @@ _FREE_FORM = (
 # Under this name genenv.plugin.algorithms registers its estimator and its loss.
 RWR = "genenv_rwr"
 _MICRO_BATCH = "micro_batch_size"
-# Logits of a 49k vocabulary take 0.2 GB a thousand tokens, and a training step holds several copies.
+# Logits of a 49k vocabulary take 0.2 GB a thousand tokens; a training step holds several copies.
 _CPU_MICRO_BATCH_TOKENS = 1024
 _RWR_WEIGHT_CAP = 4.0
 
