@@ -14,7 +14,7 @@ export function formatPanel(state: LiveState, nowMs: number, columns: number): s
   const width = Math.max(30, Math.min(columns, 110)) - 1;
   const room = width - labelWidth;
   const line = (label: string, text: string, paint = (plain: string): string => plain): string =>
-    `${dim(label.padEnd(labelWidth))}${paint(cut(text, room))}`;
+    `${dim(label.padEnd(labelWidth + marksIn(label)))}${paint(cut(text, room))}`;
   const lines = [
     dim("─".repeat(width)),
     bold(cut(headline(state, nowMs), width)),
@@ -86,6 +86,9 @@ const directions = /[\u202a-\u202e\u2066-\u2069]/g;
 /** Text from outside on one line of a terminal: no control characters, no line ends. */
 const oneLine = (text: string): string =>
   toSafeText(text.replace(/\s+/g, " ").replace(directions, "")).trim();
+
+/** Marks that stand on the letter before them, and take no room. */
+const marksIn = (text: string): number => text.match(/\p{Mn}/gu)?.length ?? 0;
 
 const cut = (text: string, width: number): string =>
   text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;

@@ -12,7 +12,8 @@ const meanings: Record<string, string> = {
 
 /** A colour for each name; those with a meaning of their own keep it in every chart. */
 export function colorsFor(names: readonly string[]): Map<string, string> {
-  const free = [4, 5, 6, 3, 7].map(colorAt);
+  const taken = new Set(names.map((name) => meanings[name]));
+  const free = [4, 5, 6, 3, 7, 0, 1, 2].map(colorAt).filter((color) => !taken.has(color));
   let next = 0;
   return new Map(
     names.map((name) => [name, meanings[name] ?? free[next++ % free.length] ?? colorAt(0)]),

@@ -1,4 +1,13 @@
-import { areaY, dot, lineY, pointer, rect, ruleY, tip } from "@observablehq/plot";
+import {
+  areaY,
+  dot,
+  lineY,
+  pointer,
+  rect,
+  ruleY,
+  type ScaleOptions,
+  tip,
+} from "@observablehq/plot";
 import { show } from "./dom.js";
 import { epochAxis } from "./epoch-axis.js";
 import type { Chart } from "./figure.js";
@@ -109,7 +118,7 @@ export function sizeChart(rows: readonly TaskRow[], title: string): Chart | null
         spreads.map(({ epoch }) => epoch),
         width,
       ),
-      y: { grid: true, label: null, zero: !wide, ...(wide ? { type: "symlog", ticks: 5 } : {}) },
+      y: { grid: true, label: null, ...(wide ? logAxis(spreads) : { zero: true }) },
       marks: [
         areaY(spreads, {
           x: "epoch",
@@ -138,6 +147,19 @@ export function sizeChart(rows: readonly TaskRow[], title: string): Chart | null
       rows: spreads.map((at) => [String(at.epoch), show(at.low), show(at.median), show(at.high)]),
     }),
   };
+}
+
+/** From 0 on, each tick ten times the one before. */
+function logAxis(spreads: readonly Spread[]): ScaleOptions {
+  const most = spreads.reduce((high, at) => Math.max(high, at.high), 0);
+  const powers = Array.from(
+    { length: Math.floor(Math.log10(most)) },
+    (_, place) => 10 ** (place + 1),
+  );
+  const step = Math.ceil(powers.length / 6);
+  const ticks = [0, ...powers.filter((_, place) => place % step === 0)];
+  const tickFormat = (tick: number): string => tick.toLocaleString("en", { notation: "compact" });
+  return { type: "symlog", constant: 1, domain: [0, most], ticks, tickFormat };
 }
 
 /** The largest number that a text holds, commas between thousands allowed; null for none. */

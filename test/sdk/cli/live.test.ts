@@ -51,7 +51,7 @@ describe("the live panel", () => {
       "agent reward        0.250  ▄",
       "environment reward  0.500  ▄",
       "validation success  0.125  ▄",
-      "success rates p̂    0 █ █        1   epoch 1",
+      "success rates p̂     0 █ █        1   epoch 1",
       "tasks               kept 1  too-hard 1",
       "rejected answers    no-sum 3",
       "without a score     timeout 2",
