@@ -209,11 +209,14 @@ class World:
 
         progress = Progress(emit, self.folder / "metrics.jsonl")
         stack = SimpleNamespace(roles=self.roles)
-        settings = self._settings(epochs, resume, trainer)
+        settings = Settings(**self.settings(epochs, resume, trainer))
         run = _Run(settings, stack, self.client, progress, threading.Event())  # type: ignore[arg-type]
         return run.go()
 
-    def _settings(self, epochs: int, resume: bool, trainer: dict[str, Any]) -> Settings:
+    def settings(
+        self, epochs: int, resume: bool = False, trainer: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """What ``Settings`` takes."""
         keys = {
             "total_epochs": epochs,
             "save_freq": 1,
@@ -232,20 +235,20 @@ class World:
                 },
                 "actor_rollout_ref": {"rollout": {"n": 4, "val_kwargs": {"n": 1}}},
                 "reward": {"custom_reward_function": {"path": None}},
-                "trainer": keys | trainer,
+                "trainer": keys | (trainer or {}),
             }
         )
-        return Settings(
-            run_dir=self.folder,
-            genenv=self.genenv | {"enable": not self.plain},
-            configs={"agent": agent},
-            device="cpu",
-            hook_address="unix:/none",
-            hook_token=None,
-            environment_prompts=2,
-            shares_model=self.one_model,
-            resume=resume,
-        )
+        return {
+            "run_dir": self.folder,
+            "genenv": self.genenv | {"enable": not self.plain, "fast_start": False},
+            "configs": {"agent": agent},
+            "device": "cpu",
+            "hook_address": "unix:/none",
+            "hook_token": None,
+            "environment_prompts": 2,
+            "shares_model": self.one_model,
+            "resume": resume,
+        }
 
     # -- what a run leaves -----------------------------------------------------------------------
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import threading
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from genenv.errors import DataError
+from genenv.errors import DataError, WorkerError
 from genenv.loop import checkpoint
-from loop_world import Killed, World
+from genenv.loop import run as run_module
+from genenv.loop.ledger import Ledger
+from genenv.loop.settings import Settings
+from loop_world import Killed, World, WorldRole
 
 EPOCHS = 4
 
@@ -200,3 +206,60 @@ def test_damaged_lines_of_the_metrics_are_told(tmp_path: Path) -> None:
     world.run(2, resume=True)
     warnings = [e for e in world.events if e["type"] == "warning"]
     assert [w["code"] for w in warnings] == ["metrics-unreadable"]
+
+
+# -- a full disk -----------------------------------------------------------------------------------
+
+
+class StandInStack:
+    """Where ``train`` has Ray and the roles' processes."""
+
+    def __init__(self, *_: Any) -> None:
+        self.roles = {name: WorldRole(name) for name in ("agent", "environment")}
+
+    def start(self, *_: Any) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_disk_that_fills_up_ends_the_run_names_it_and_loses_nothing_saved(
+    tmp_path: Path, whole: dict[str, Any], monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    world = World(tmp_path)
+    settings = world.settings(EPOCHS)
+    write = Ledger.write
+
+    def no_room(ledger: Ledger) -> None:
+        if ledger._rows[-1]["epoch"] == 3:
+            raise OSError(code, "No space left on device", str(tmp_path / "tasks.parquet"))
+        write(ledger)
+
+    monkeypatch.setattr(run_module, "Stack", StandInStack)
+    monkeypatch.setattr(run_module, "HookClient", lambda *_: nullcontext(world.client))
+    monkeypatch.setattr(run_module, "from_params", lambda _: Settings(**settings))
+    monkeypatch.setattr(Ledger, "write", no_room)
+    with pytest.raises(WorkerError) as caught:
+        run_module.train({}, lambda _: None, threading.Event())
+    assert caught.value.code == "disk-full"
+    assert str(tmp_path) in caught.value.message
+    monkeypatch.undo()
+    world.run(EPOCHS, resume=True)
+    assert world.everything(EPOCHS) == whole
+
+
+def test_another_error_of_the_system_is_not_taken_for_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refusing(StandInStack):
+        def start(self, *_: Any) -> None:
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+    world = World(tmp_path)
+    settings = world.settings(1)
+    monkeypatch.setattr(run_module, "Stack", Refusing)
+    monkeypatch.setattr(run_module, "from_params", lambda _: Settings(**settings))
+    with pytest.raises(PermissionError):
+        run_module.train({}, lambda _: None, threading.Event())
