@@ -7,7 +7,7 @@ import { formatComparison, formatReport } from "./eval-text.js";
 import { exitCode } from "./exit.js";
 import { type ModelArguments, toSamplingInput, toSession } from "./model-options.js";
 import type { Output } from "./progress.js";
-import { type CommandStreams, interruptSignal, statusLine } from "./status-line.js";
+import { type CommandStreams, interruptible, statusLine } from "./status-line.js";
 
 export interface EvalArguments extends ModelArguments {
   data: string;
@@ -21,29 +21,26 @@ export async function evalCommand(
   options: EvalArguments,
   streams: CommandStreams & { parts?: RunParts; cwd?: string },
 ): Promise<number> {
-  const { output } = streams;
-  const { signal, release } = interruptSignal(streams);
-  try {
+  return interruptible(streams, options, async (signal) => {
+    const { output } = streams;
     const first = await evaluateOne(options, options.out, { ...streams, signal });
-    if (!options.json) write(output, formatReport(first));
-    let comparison = null;
-    let second: EvalReport | null = null;
-    if (options.compare !== undefined) {
-      const other = { ...options, model: options.compare };
-      second = await evaluateOne(other, comparedFile(options.out), { ...streams, signal });
-      comparison = compareReports(first, second);
-      if (!options.json) {
-        write(output, `\n${formatReport(second)}\n\n${formatComparison(comparison)}`);
-      }
+    if (options.compare === undefined) {
+      write(output, options.json ? JSON.stringify(first) : formatReport(first));
+      return codeOf([first]);
     }
-    if (options.json) {
-      write(output, JSON.stringify(second ? { first, second, comparison } : first));
-    }
-    const unscored = [first, second].some((report) => report?.overall.scored === 0);
-    return unscored ? exitCode.failed : exitCode.done;
-  } finally {
-    release();
-  }
+    if (!options.json) write(output, `${formatReport(first)}\n`);
+    const other = { ...options, model: options.compare };
+    const second = await evaluateOne(other, comparedFile(options.out), { ...streams, signal });
+    const comparison = compareReports(first, second);
+    const text = `${formatReport(second)}\n\n${formatComparison(comparison)}`;
+    write(output, options.json ? JSON.stringify({ first, second, comparison }) : text);
+    return codeOf([first, second]);
+  });
+}
+
+/** An evaluation in which nothing could be scored has failed. */
+function codeOf(reports: readonly EvalReport[]): number {
+  return reports.some(({ overall }) => overall.scored === 0) ? exitCode.failed : exitCode.done;
 }
 
 async function evaluateOne(

@@ -6,7 +6,7 @@ import type { RunParts } from "../run/parts.js";
 import { exitCode } from "./exit.js";
 import { type ModelArguments, toSamplingInput, toSession } from "./model-options.js";
 import { toSafeText } from "./progress-text.js";
-import { type CommandStreams, interruptSignal, statusLine } from "./status-line.js";
+import { type CommandStreams, interruptible, statusLine } from "./status-line.js";
 
 export interface GenerateArguments extends ModelArguments {
   prompt: string[];
@@ -21,31 +21,31 @@ export async function generateCommand(
 ): Promise<number> {
   const { output, parts, cwd = process.cwd() } = streams;
   const prompts = readPrompts(options, cwd);
-  const { signal, release } = interruptSignal(streams);
-  const line = statusLine(streams.status);
-  try {
-    const samples = generate({
-      ...toSession(options),
-      prompts,
-      n: options.n,
-      sampling: toSamplingInput(options),
-      raw: options.raw ?? false,
-      signal,
-      parts,
-      cwd,
-      onProgress: line.show,
-    });
-    for await (const sample of samples) {
+  return interruptible(streams, options, async (signal) => {
+    const line = statusLine(streams.status);
+    try {
+      const samples = generate({
+        ...toSession(options),
+        prompts,
+        n: options.n,
+        sampling: toSamplingInput(options),
+        raw: options.raw ?? false,
+        signal,
+        parts,
+        cwd,
+        onProgress: line.show,
+      });
+      for await (const sample of samples) {
+        line.end();
+        const prompt = prompts[sample.prompt] ?? "";
+        if (options.json) output.write(`${JSON.stringify({ ...sample, promptText: prompt })}\n`);
+        else output.write(`${heading(sample, prompt, options.n)}\n${toSafeText(sample.text)}\n\n`);
+      }
+      return exitCode.done;
+    } finally {
       line.end();
-      const prompt = prompts[sample.prompt] ?? "";
-      if (options.json) output.write(`${JSON.stringify({ ...sample, promptText: prompt })}\n`);
-      else output.write(`${heading(sample, prompt, options.n)}\n${toSafeText(sample.text)}\n\n`);
     }
-    return exitCode.done;
-  } finally {
-    line.end();
-    release();
-  }
+  });
 }
 
 function heading(at: { prompt: number; sample: number }, prompt: string, n: number): string {

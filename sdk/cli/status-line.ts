@@ -1,3 +1,4 @@
+import { exitCode } from "./exit.js";
 import type { Output } from "./progress.js";
 import { toSafeText } from "./progress-text.js";
 
@@ -34,15 +35,27 @@ export function statusLine(status: Output | null): StatusLine {
   };
 }
 
-/** A signal that the first Ctrl-C aborts; the second leaves at once. */
-export function interruptSignal({ onInterrupt, leave }: CommandStreams): {
-  signal: AbortSignal;
-  release(): void;
-} {
+/**
+ * Runs `work` with a signal that the first Ctrl-C aborts; the second leaves at once. What is stopped so says so and
+ * counts as failed.
+ */
+export async function interruptible(
+  { output, onInterrupt, leave }: CommandStreams,
+  options: { json?: boolean },
+  work: (signal: AbortSignal) => Promise<number>,
+): Promise<number> {
   const controller = new AbortController();
   const release = onInterrupt(() => {
     if (controller.signal.aborted) leave();
     else controller.abort();
   });
-  return { signal: controller.signal, release };
+  try {
+    return await work(controller.signal);
+  } catch (error) {
+    if (!controller.signal.aborted) throw error;
+    output.write(options.json ? '{"type":"stopped"}\n' : "stopped\n");
+    return exitCode.failed;
+  } finally {
+    release();
+  }
 }

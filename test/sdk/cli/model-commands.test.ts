@@ -154,6 +154,20 @@ describe("genenv generate", () => {
     ]);
   });
 
+  test("says that it was stopped, and has everything down", async () => {
+    const out = streams(tempFolder());
+    out.onInterrupt = (listener) => {
+      setTimeout(listener, 20);
+      return () => {};
+    };
+    const waiting: Job = (_params, { signal }) =>
+      new Promise((resolve) => signal?.addEventListener("abort", () => resolve({})));
+    out.parts = fakeParts({ ...engineJobs(), "session.generate": waiting });
+    expect(await generateCommand(generateArguments({ prompt: ["One"] }), out)).toBe(1);
+    expect(out.text()).toBe("stopped\n");
+    expect(out.parts.open.size).toBe(0);
+  });
+
   test("says what is wrong with its prompts", async () => {
     const cwd = tempFolder({ "empty.txt": "\n \n", "bad.jsonl": '"a"\n{"text":"b"}\n' });
     const wrong = async (more: Partial<GenerateArguments>): Promise<Error> =>
