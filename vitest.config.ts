@@ -21,7 +21,9 @@ export default defineConfig({
           name: "unit",
           include: ["test/**/*.test.ts", "examples/**/*.test.ts"],
           exclude: ["test/stack/**"],
-          testTimeout: 30_000,
+          testTimeout: 60_000,
+          // A shared machine may starve a process for seconds; a poll that succeeds doesn't wait.
+          expect: { poll: { timeout: 20_000 } },
           // Two cores: tests that start processes would otherwise fight for them.
           maxWorkers: 2,
         },

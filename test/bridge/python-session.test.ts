@@ -246,6 +246,7 @@ test.each([
   ["is killed", "setInterval(() => {}, 1000); session.call('debug.stubborn');"],
   ["ends without closing", "process.disconnect();"],
 ])("Python ends, and its folder goes, when Node %s", async (what, then) => {
+  const before = leftFolders();
   const node = nodeWithSession(then);
   const pid = await new Promise<number>((resolve) =>
     node.once("message", (m) => resolve(Number(m))),
@@ -254,5 +255,5 @@ test.each([
   if (what === "is killed") node.kill("SIGKILL");
   await left;
   await waitUntil(() => !isAlive(pid), 10_000);
-  expect(leftFolders()).toHaveLength(1);
+  expect(leftFolders()).toEqual(before);
 });
