@@ -241,7 +241,9 @@ describe("plain GRPO, interrupted", { timeout: 600_000 }, () => {
     expect(checkpoint).toMatch(/^epoch-[2-9]$/);
     expect(readdirSync(join(dir, "checkpoints", checkpoint as string)).sort()).toEqual([
       "agent",
+      "config.yaml",
       "state.json",
+      "state.sha256",
       "trainer",
     ]);
   });
