@@ -50,6 +50,19 @@ test("a run that was cut off goes on in its folder with its own configuration", 
   });
 });
 
+test("a run goes on twice in one folder, each time with what was changed before", async () => {
+  const cwd = await tempProject();
+  const first = startRun(resolveConfig({ config: "my.yaml", cwd, name: "one" }), {
+    parts: fakeParts(),
+  });
+  await first.result;
+  for (const overrides of [["trainer.total_epochs=5"], []]) {
+    const run = startRun(resumeConfig("runs/one", { cwd, overrides }), { parts: fakeParts() });
+    await run.result;
+    expect(run.config.verl.agent).toMatchObject({ trainer: { total_epochs: 5 } });
+  }
+});
+
 test("a run without a checkpoint begins anew, as it is configured now", async () => {
   const left = await cutOff(null);
   goOn(left, ["genenv.alpha=0.3", "data.train_batch_size=8"]);
