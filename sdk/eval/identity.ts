@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { compileHook } from "../../bridge/hooks/bundle.js";
+import { packageRoot } from "../../bridge/python/paths.js";
 import { rewardModule } from "../run/hook-modules.js";
 import type { Sampling } from "../session/settings.js";
 import type { EvalIdentity } from "./result-file.js";
@@ -51,10 +52,17 @@ function weightsWord(folder: string): string {
 async function rewardWord(reward: EvalOptions["reward"], projectDir: string): Promise<string> {
   if (typeof reward === "function") return digest(reward.toString());
   if (typeof reward !== "string") return digest(reward.score.toString());
+  if (reward.startsWith("builtin:")) return `genenv ${packageVersion()}`;
   const module = rewardModule(reward);
   if (module.kind !== "file") return reward;
   const { file, exportName } = await compileHook(module, projectDir);
   return `${exportName} ${digest(readFileSync(file))}`;
+}
+
+/** A built-in reward's code is this package's. */
+function packageVersion(): string {
+  const text = readFileSync(join(packageRoot(), "package.json"), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
 }
 
 const digest = (content: string | Buffer): string =>
