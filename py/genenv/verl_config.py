@@ -85,6 +85,7 @@ def role_config(
     if role == "environment" and genenv["env_update"] == "none":
         config.actor_rollout_ref.actor.use_kl_loss = False
     if device == "cpu":
+        _refuse_lora(role, config)
         _fit_micro_batches(config, overlay)
     config.transfer_queue.enable = True
     OmegaConf.resolve(config)
@@ -117,6 +118,19 @@ def _role_overlay(role: Role, genenv: dict[str, Any]) -> dict[str, Any]:
         tree["algorithm"]["adv_estimator"] = RWR
         tree["actor_rollout_ref"]["actor"]["policy_loss"] = {"loss_mode": RWR}
     return tree
+
+
+def _refuse_lora(role: Role, config: DictConfig) -> None:
+    """Adapters would be trained, and never reach a CPU rollout: see ``cpu_patches``."""
+    rank = config.actor_rollout_ref.model.lora_rank
+    if rank > 0:
+        prefix = "" if role == "agent" else "genenv.env."
+        raise ConfigError(
+            f"`{prefix}actor_rollout_ref.model.lora_rank` is {rank}: a CPU rollout cannot take "
+            "LoRA weights",
+            code="refused-key",
+            hint="set it to 0, or run on a GPU (genenv.device=cuda)",
+        )
 
 
 def _fit_micro_batches(config: DictConfig, overlay: dict[str, Any]) -> None:

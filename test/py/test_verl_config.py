@@ -446,3 +446,10 @@ def test_a_gpus_workers_get_none_of_the_cpus_variables() -> None:
     env = device.worker_environment("cuda", threads=3, kv_cache_gib=2)
     assert "VERL_PLATFORM" not in env and "OMP_NUM_THREADS" not in env
     assert env["VERL_USE_EXTERNAL_MODULES"] == "genenv.plugin"
+
+
+def test_lora_is_refused_on_a_cpu_where_its_weights_would_not_reach_the_rollout() -> None:
+    lora = tree(actor_rollout_ref__model__lora_rank=8)
+    with pytest.raises(ConfigError, match="lora_rank` is 8"):
+        config_of(lora)
+    assert config_of(lora, device="cuda").actor_rollout_ref.model.lora_rank == 8
