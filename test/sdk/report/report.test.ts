@@ -1,8 +1,9 @@
-import { appendFileSync, readFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { loadRun, type RunRollout } from "../../../sdk/load-run.js";
+import { writeReportAtEnd } from "../../../sdk/report/at-end.js";
 import { newPacker } from "../../../sdk/report/chunks.js";
 import type { ReportData, RolloutChunk } from "../../../sdk/report/data.js";
 import { toHtml, toScriptJson } from "../../../sdk/report/html.js";
@@ -128,6 +129,35 @@ describe("the page's data", () => {
     const data = { version: "1", writtenMs: 0, runs: [{ name: "<b>" }] } as unknown as ReportData;
     const html = toHtml(data, { script: "", style: "" });
     expect(html).toContain("<title>genenv: &#60;b&#62;</title>");
+  });
+});
+
+describe("the end of a run", () => {
+  const atEnd = async (dir: string): Promise<string[]> => {
+    const warnings: string[] = [];
+    await writeReportAtEnd(dir, (code, message) => warnings.push(`${code}: ${message}`));
+    return warnings;
+  };
+
+  test("writes the report into its folder", async () => {
+    const dir = join(await smallRun(), "runs", "one");
+    expect(await atEnd(dir)).toEqual([]);
+    expect(dataOf(join(dir, "report.html")).runs[0]?.name).toBe("one");
+  });
+
+  test("with nothing to show writes none", async () => {
+    const dir = tempFolder({ "config.yaml": "genenv: {}" });
+    expect(await atEnd(dir)).toEqual([]);
+    expect(existsSync(join(dir, "report.html"))).toBe(false);
+  });
+
+  test("with a broken ledger is a warning that says why and what to do", async () => {
+    const dir = join(await smallRun(), "runs", "one");
+    writeFileSync(join(dir, "tasks.parquet"), "no parquet");
+    const [warning = ""] = await atEnd(dir);
+    expect(warning).toMatch(
+      /^report-failed: the run's report was not written: .*; try genenv report$/,
+    );
   });
 });
 
