@@ -32,7 +32,8 @@ export async function compileHook(ref: FileRef, projectDir: string): Promise<Imp
   if (
     source.startsWith(OWN_FOLDER) &&
     extname(source) === ".js" &&
-    !source.includes("node_modules")
+    // Below this package only: where it is installed, its own folder is in a node_modules too.
+    !source.slice(OWN_FOLDER.length).includes("node_modules")
   ) {
     return { file: source, source, exportName: ref.exportName };
   }
