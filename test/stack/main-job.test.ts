@@ -73,6 +73,8 @@ describe("the main job with a 1 M-parameter model", { timeout: 900_000 }, () => 
     before = snapshot();
     finished = await genenv([
       ...tiny,
+      // The trainer works out the old policy's log-probs itself, to be held against the rollout's.
+      "algorithm.rollout_correction.bypass_mode=False",
       "trainer.total_epochs=2",
       `trainer.default_local_dir=${dir}`,
     ]);
