@@ -49,8 +49,16 @@ describe.skipIf(chromiumPath === null)("the report in Chromium", () => {
     await page.waitForFunction(() =>
       /showing 1 to/.test(document.querySelector(".count")?.textContent ?? ""),
     );
-    await page.locator("td.task button").first().click();
-    await page.waitForSelector("dialog[open] h2");
+    // The table is drawn anew a moment after the last key: a click may hit a row that goes.
+    const dialog = page.locator("dialog[open] h2");
+    await expect
+      .poll(async () => {
+        if ((await dialog.count()) === 0) {
+          await page.locator("td.task button").first().click({ timeout: 2_000 });
+        }
+        return dialog.count();
+      })
+      .toBe(1);
     return (await page.locator("dialog").textContent()) ?? "";
   }
 
