@@ -17,9 +17,9 @@ from typing import Any
 
 from genenv import errors
 from genenv.channel import Channel, ChannelClosed
+from genenv.driver_process import end, exit_code, last_line, last_words
 from genenv.errors import GenEnvError, WorkerError
 
-_LOG_TAIL_LINES = 15
 _STOP_SECONDS = 8.0
 _POLL_SECONDS = 0.1
 _GONE = object()
@@ -152,11 +152,7 @@ class EngineHandle:
         with contextlib.suppress(GenEnvError):
             self._send({"id": 0, "call": "stop"})
         if self._process is not None:
-            try:
-                self._process.wait(timeout=_STOP_SECONDS if self._channel is not None else 0)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            end(self._process, _STOP_SECONDS if self._channel is not None else 0)
         if self._channel is not None:
             self._channel.close()
 
@@ -201,7 +197,7 @@ class EngineHandle:
             known: type[GenEnvError] = getattr(errors, kind)
             return known(failure["message"], code=failure["code"], hint=failure["hint"])
         return WorkerError(
-            f"the engine failed ({call}): {failure['type']}: {_last_line(failure['message'])}",
+            f"the engine failed ({call}): {failure['type']}: {last_line(failure['message'])}",
             code="engine-failed",
             hint=f"see {self._log_file}",
         )
@@ -223,24 +219,10 @@ class EngineHandle:
 
     def _died(self) -> WorkerError:
         assert self._process is not None
-        code: int | str
-        try:
-            code = self._process.wait(timeout=2)
-        except subprocess.TimeoutExpired:
-            code = "not known yet"
+        code = exit_code(self._process)
         return WorkerError(
-            f"the engine's process ended (exit code {code}); its last words:\n{self._tail()}",
+            f"the engine's process ended (exit code {code}); "
+            f"its last words:\n{last_words(self._log_file)}",
             code="engine-died",
             hint=f"see {self._log_file}",
         )
-
-    def _tail(self) -> str:
-        with contextlib.suppress(OSError):
-            lines = self._log_file.read_text(errors="replace").splitlines()
-            return "\n".join(f"  {line[:300]}" for line in lines[-_LOG_TAIL_LINES:])
-        return "  (no log)"
-
-
-def _last_line(text: str) -> str:
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    return lines[-1] if lines else "(no message)"

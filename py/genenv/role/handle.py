@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from genenv.channel import Channel, ChannelClosed
+from genenv.driver_process import end, exit_code, last_line, last_words
 from genenv.errors import WorkerError
 
-_LOG_TAIL_LINES = 15
 _STOP_SECONDS = 8.0
 _STOP_POLL_SECONDS = 0.1
 
@@ -152,7 +152,7 @@ class RoleHandle:
         if "error" in message:
             failure = message["error"]
             raise WorkerError(
-                f"the {self.role} role failed: {failure['type']}: {_last_line(failure['message'])}",
+                f"the {self.role} role failed: {failure['type']}: {last_line(failure['message'])}",
                 code="role-failed",
                 hint=f"see {self._log_file}",
             )
@@ -160,23 +160,13 @@ class RoleHandle:
 
     def _died(self) -> WorkerError:
         assert self._process is not None
-        code: int | str
-        try:
-            code = self._process.wait(timeout=2)
-        except subprocess.TimeoutExpired:
-            code = "not known yet"
+        code = exit_code(self._process)
         return WorkerError(
             f"the {self.role} role's process ended (exit code {code}); "
-            f"its last words:\n{self._tail()}",
+            f"its last words:\n{last_words(self._log_file)}",
             code="role-died",
             hint=f"see {self._log_file}",
         )
-
-    def _tail(self) -> str:
-        with contextlib.suppress(OSError):
-            lines = self._log_file.read_text(errors="replace").splitlines()
-            return "\n".join(f"  {line[:300]}" for line in lines[-_LOG_TAIL_LINES:])
-        return "  (no log)"
 
     def stop(self) -> None:
         """End the driver: politely, then by force."""
@@ -184,16 +174,7 @@ class RoleHandle:
             with contextlib.suppress(ChannelClosed):
                 self._channel.send({"call": "stop"})
         if self._process is not None:
-            try:
-                self._process.wait(timeout=_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            end(self._process, _STOP_SECONDS)
         for owned in (self._channel, self._listener):
             if owned is not None:
                 owned.close()
-
-
-def _last_line(text: str) -> str:
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    return lines[-1] if lines else "(no message)"
