@@ -78,7 +78,9 @@ def from_params(params: dict[str, Any]) -> Settings:
         if role == "agent":
             prompts = _environment_prompts(params, int(configs[role].data.train_batch_size))
         trainer = configs[role].trainer
-        trainer.total_training_steps = trainer.total_epochs * _updates_per_epoch(params)
+        trainer.total_training_steps = trainer.total_epochs * _updates_per_epoch(
+            shares_model, genenv
+        )
     return Settings(
         run_dir=Path(params["runDir"]),
         genenv=genenv,
@@ -92,10 +94,9 @@ def from_params(params: dict[str, Any]) -> Settings:
     )
 
 
-def _updates_per_epoch(params: dict[str, Any]) -> int:
+def _updates_per_epoch(shares_model: bool, genenv: dict[str, Any]) -> int:
     """Steps of a trainer in an epoch, by which its learning rate is scheduled."""
-    both = params.get("envModelPath") == "agent" and params["genenv"]["enable"]
-    return 2 if both and params["genenv"]["env_update"] != "none" else 1
+    return 2 if shares_model and genenv["env_update"] != "none" else 1
 
 
 def _environment_prompts(params: dict[str, Any], agent_batch: int) -> int:
