@@ -23,11 +23,11 @@ export type EvaluateOptions = Omit<EvalOptions, "onProgress"> &
  * The data and the reward are checked before the model is loaded. `openSession` keeps a model for several evaluations.
  */
 export async function evaluate(options: EvaluateOptions): Promise<EvalReport> {
-  const { data, reward, n, sampling, successThreshold, out, limits, signal, onProgress, ...rest } =
-    options;
-  const { cwd, logDir, parts, onDetail, ...config } = rest;
+  const { data, columns, reward, n, sampling, successThreshold, ...others } = options;
+  const { out, limits, signal, onProgress, cwd, logDir, parts, onDetail, ...config } = others;
   const evaluation = {
     data,
+    columns,
     reward,
     successThreshold,
     out,

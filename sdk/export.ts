@@ -1,7 +1,8 @@
-import { cpSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { ConfigError, DataError } from "../bridge/errors.js";
 import type { Role } from "../bridge/hooks/types.js";
+import { putInPlace, syncToDisk } from "../bridge/whole-file.js";
 import { findRun } from "./find-run.js";
 import { bestCheckpoint, type Checkpoint, listCheckpoints } from "./run/checkpoints.js";
 
@@ -78,7 +79,10 @@ function copyWhole(from: string, out: string): void {
   mkdirSync(dirname(out), { recursive: true });
   try {
     cpSync(from, part, { recursive: true });
-    renameSync(part, out);
+    for (const entry of readdirSync(part, { recursive: true, withFileTypes: true })) {
+      syncToDisk(join(entry.parentPath, entry.name));
+    }
+    putInPlace(part, out);
   } catch (error) {
     rmSync(part, { recursive: true, force: true });
     throw error;

@@ -1,12 +1,13 @@
 /** Compiles a user's hook file into one importable file beside the project. */
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type BuildFailure, build, type Loader, type Plugin } from "esbuild";
 import { HookError } from "../errors.js";
+import { putInPlace } from "../whole-file.js";
 import type { ImportRef } from "./messages.js";
 
 /** A hook in a file: a path (relative ones from the project) and the export's name. */
@@ -91,7 +92,7 @@ async function writeAtomically(file: string, text: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   const partial = join(dirname(file), `.${basename(file)}.${randomUUID()}`);
   await writeFile(partial, text);
-  await rename(partial, file);
+  putInPlace(partial, file);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
+import { writeFileAtomic } from "../whole-file.js";
 import type { Pin, Pins } from "./pins.js";
 
 const markerName = "genenv-env.json";
@@ -59,11 +59,8 @@ export function readMarker(dir: string): Marker | null {
 }
 
 /** Writes the marker in one step: a reader sees the old one or the new one. */
-export async function writeMarker(dir: string, marker: Marker): Promise<void> {
-  await mkdir(dir, { recursive: true });
-  const fresh = join(dir, `${markerName}.${process.pid}`);
-  await writeFile(fresh, `${JSON.stringify(marker)}\n`);
-  await rename(fresh, join(dir, markerName));
+export function writeMarker(dir: string, marker: Marker): void {
+  writeFileAtomic(join(dir, markerName), `${JSON.stringify(marker)}\n`);
 }
 
 export function sitePackages(dir: string, pythonMinor: string): string {

@@ -37,16 +37,16 @@ export async function makeEnv(options: MakeEnvOptions): Promise<void> {
   const tools = { ...options, uv, variables: await uvVariables(options) };
   if (!keep) {
     await rm(dir, { recursive: true, force: true });
-    await writeMarker(dir, { state: "building", hash, python: python.minor });
+    writeMarker(dir, { state: "building", hash, python: python.minor });
     // The marker is in the folder already, so that a crash from here on is known as ours.
     await runUv(tools, ["venv", "--quiet", "--allow-existing", "--python", python.path, dir]);
   }
-  await writeMarker(dir, { state: "building", hash, python: python.minor });
+  writeMarker(dir, { state: "building", hash, python: python.minor });
   onProgress(`installing ${pins.packages.length} packages (about 3.6 GB) into ${dir}`);
   await installPackages(tools);
   for (const alias of pins.aliases) await writeAlias(sitePackages(dir, python.minor), alias);
   await importOnce(tools);
-  await writeMarker(dir, { state: "complete", hash, python: python.minor });
+  writeMarker(dir, { state: "complete", hash, python: python.minor });
   onProgress(`the Python environment is ready (${seconds(start)} s)`);
 }
 

@@ -5,17 +5,16 @@ import { inspectFiles } from "../data/report.js";
 import { openTokenCounter, type TokenCounter } from "../data/token-counter.js";
 import { loadTruthCheck } from "../data/truth-check.js";
 import { type RunParts, realParts } from "../run/parts.js";
+import { type ColumnArguments, toColumnNames } from "./column-options.js";
 import { formatDataReport, hasProblems } from "./data-text.js";
 import { exitCode } from "./exit.js";
 import type { Output } from "./progress.js";
 
 /** What `genenv data` takes, as commander gives it. */
-export interface DataArguments {
+export interface DataArguments extends ColumnArguments {
   reward?: string;
   model?: string;
   maxPromptLength?: string;
-  promptKey?: string;
-  groundTruthKey?: string;
   out?: string;
   split?: string;
   sample?: string;
@@ -41,7 +40,7 @@ export async function dataCommand(
   const truths = options.reward ? await loadTruthCheck(options.reward, cwd) : null;
   const tokens = await openTokens(options, { parts, cwd, onProgress: (line) => say(`  ${line}`) });
   try {
-    const names = { promptKey: options.promptKey, groundTruthKey: options.groundTruthKey };
+    const names = toColumnNames(options);
     const { maxPromptTokens } = numbers;
     const report = await inspectFiles(files, { ...names, truths, tokens, maxPromptTokens });
     for (const line of formatDataReport(report)) say(line);

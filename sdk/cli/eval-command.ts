@@ -3,13 +3,14 @@ import { compareReports } from "../eval/compare.js";
 import type { EvalReport } from "../eval/types.js";
 import { evaluate } from "../evaluate.js";
 import type { RunParts } from "../run/parts.js";
+import { type ColumnArguments, toColumnNames } from "./column-options.js";
 import { formatComparison, formatReport } from "./eval-text.js";
 import { exitCode } from "./exit.js";
 import { type ModelArguments, toSamplingInput, toSession } from "./model-options.js";
 import type { Output } from "./progress.js";
 import { type CommandStreams, interruptible, statusLine } from "./status-line.js";
 
-export interface EvalArguments extends ModelArguments {
+export interface EvalArguments extends ModelArguments, ColumnArguments {
   data: string;
   reward: string;
   out?: string;
@@ -54,6 +55,7 @@ async function evaluateOne(
     return await evaluate({
       ...toSession(options),
       data: options.data,
+      columns: toColumnNames(options),
       reward: options.reward,
       n: options.n,
       sampling: toSamplingInput(options),

@@ -1,8 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { ConfigError, DataError } from "../../bridge/errors.js";
+import { isDataFile, readPromptFile } from "../data/prompts.js";
 import { generate } from "../generate.js";
 import type { RunParts } from "../run/parts.js";
+import type { Prompt } from "../session.js";
 import { exitCode } from "./exit.js";
 import { type ModelArguments, toSamplingInput, toSession } from "./model-options.js";
 import { toSafeText } from "./progress-text.js";
@@ -11,6 +13,7 @@ import { type CommandStreams, interruptible, statusLine } from "./status-line.js
 export interface GenerateArguments extends ModelArguments {
   prompt: string[];
   in?: string;
+  promptKey?: string;
   raw?: boolean;
 }
 
@@ -20,7 +23,7 @@ export async function generateCommand(
   streams: CommandStreams & { parts?: RunParts; cwd?: string },
 ): Promise<number> {
   const { output, parts, cwd = process.cwd() } = streams;
-  const prompts = readPrompts(options, cwd);
+  const prompts = await readPrompts(options, cwd);
   return interruptible(streams, options, async (signal) => {
     const line = statusLine(streams.status);
     try {
@@ -37,7 +40,7 @@ export async function generateCommand(
       });
       for await (const sample of samples) {
         line.end();
-        const prompt = prompts[sample.prompt] ?? "";
+        const prompt = textOf(prompts[sample.prompt] ?? "");
         if (options.json) output.write(`${JSON.stringify({ ...sample, promptText: prompt })}\n`);
         else output.write(`${heading(sample, prompt, options.n)}\n${toSafeText(sample.text)}\n\n`);
       }
@@ -48,14 +51,19 @@ export async function generateCommand(
   });
 }
 
+/** A chat as one text: its messages, a line each. */
+function textOf(prompt: Prompt): string {
+  return typeof prompt === "string" ? prompt : prompt.map(({ content }) => content).join("\n");
+}
+
 function heading(at: { prompt: number; sample: number }, prompt: string, n: number): string {
   const text = toSafeText(prompt).replace(/\s+/g, " ");
   const short = text.length > 70 ? `${text.slice(0, 70)}...` : text;
   return `--- ${at.prompt + 1}${n > 1 ? `.${at.sample + 1}` : ""}: ${short}`;
 }
 
-/** The prompts of --prompt, or the lines of --in: each a text, or with .jsonl a JSON text or {"prompt": text}. */
-function readPrompts(options: GenerateArguments, cwd: string): string[] {
+/** The prompts of --prompt, or of --in: the rows of a data file, or the lines of a text. */
+async function readPrompts(options: GenerateArguments, cwd: string): Promise<readonly Prompt[]> {
   if (options.prompt.length > 0 && options.in === undefined) return options.prompt;
   if (options.in === undefined || options.prompt.length > 0) {
     throw new ConfigError("generate takes prompts from --prompt or from --in, one of them", {
@@ -64,6 +72,7 @@ function readPrompts(options: GenerateArguments, cwd: string): string[] {
     });
   }
   const file = resolve(cwd, options.in);
+  if (isDataFile(file)) return readPromptFile(file, options.promptKey);
   if (!existsSync(file)) {
     throw new DataError(`the prompt file ${file} is not there`, {
       code: "data-missing",
@@ -72,30 +81,11 @@ function readPrompts(options: GenerateArguments, cwd: string): string[] {
     });
   }
   const lines = readFileSync(file, "utf8").split("\n");
-  const prompts = lines.flatMap((line, index) =>
-    line.trim() === "" ? [] : [file.endsWith(".jsonl") ? promptOf(line, file, index + 1) : line],
-  );
+  const prompts = lines.filter((line) => line.trim() !== "");
   if (prompts.length > 0) return prompts;
   throw new DataError(`the prompt file ${file} has no prompts`, {
     code: "data-empty",
     place: { file },
     hint: "a line of it is a prompt",
-  });
-}
-
-function promptOf(line: string, file: string, number: number): string {
-  let value: unknown = null;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    // The error below says which line it is.
-  }
-  const prompt =
-    typeof value === "object" && value !== null && "prompt" in value ? value.prompt : value;
-  if (typeof prompt === "string" && prompt !== "") return prompt;
-  throw new DataError('the line is neither a JSON text nor {"prompt": text}', {
-    code: "bad-row",
-    place: { file, line: number },
-    hint: "chats and data files go to genenv eval, or to generate() in a program",
   });
 }

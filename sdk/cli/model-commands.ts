@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { withColumnOptions } from "./column-options.js";
 import type { EvalArguments } from "./eval-command.js";
 import { exitCode, runAction } from "./exit.js";
 import type { GenerateArguments } from "./generate-command.js";
@@ -7,10 +8,8 @@ import type { CommandStreams } from "./status-line.js";
 
 /** `genenv eval`. */
 export function addEval(program: Command): void {
-  withModelOptions(
-    program.command("eval").description("find how good a model is on a data file"),
-    8,
-  )
+  const command = program.command("eval").description("find how good a model is on a data file");
+  withColumnOptions(withModelOptions(command, 8))
     .requiredOption("--data <file>", "problems: .parquet, .jsonl, .json or .csv")
     .requiredOption("--reward <reward>", "./reward.ts, ./hooks.ts#name or builtin:NAME")
     .option(
@@ -32,7 +31,11 @@ export function addGenerate(program: Command): void {
   const collect = (text: string, before: string[]): string[] => [...before, text];
   withModelOptions(program.command("generate").description("give a model prompts"), 1)
     .option("--prompt <text>", "a prompt; can be given several times", collect, [])
-    .option("--in <file>", 'a prompt a line; in a .jsonl file a JSON text or {"prompt": text}')
+    .option(
+      "--in <file>",
+      "a prompt a line; of a .jsonl, .json, .csv or .parquet file each row's prompt (a text or a chat)",
+    )
+    .option("--prompt-key <column>", "the prompts' column (default: prompt or question)")
     .option("--raw", "continue the texts as they are, without the model's chat template")
     .addHelpText(
       "after",

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { withColumnOptions } from "./column-options.js";
 import type { DataArguments } from "./data-command.js";
 import { runAction } from "./exit.js";
 import type { InitArguments } from "./init-command.js";
@@ -12,21 +13,17 @@ Examples:
 
 /** `genenv data`. */
 export function addData(program: Command): void {
-  program
+  const command = program
     .command("data")
     .description("say what data files hold and what is wrong with them; convert them")
-    .argument("<file...>", "Parquet, JSONL, JSON or CSV files")
+    .argument("<file...>", "Parquet, JSONL, JSON or CSV files");
+  withColumnOptions(command)
     .option(
       "--reward <reward>",
       "a reward's file or builtin:NAME; its schema has to take every ground truth",
     )
     .option("--model <model>", "count prompt tokens under this model's chat template")
     .option("--max-prompt-length <tokens>", "data.max_prompt_length: name the prompts over it")
-    .option("--prompt-key <column>", "the prompts' column (default: prompt or question)")
-    .option(
-      "--ground-truth-key <column>",
-      "the ground truths' column (default: veRL's, ground_truth or answer)",
-    )
     .option("--out <path>", "write the rows as veRL's Parquet; with --split, a folder")
     .option(
       "--split <share>",

@@ -95,6 +95,23 @@ const poolSchema = z.strictObject({
     ),
 });
 
+const column = z.string().min(1);
+
+const dataSchema = z.strictObject({
+  ground_truth_key: column
+    .nullable()
+    .default(null)
+    .describe(
+      "Column of the ground truth, or a field within one (`meta.answer`). null takes `reward_model.ground_truth`, `ground_truth` or `answer`, the first that is there. The prompt's column is veRL's `data.prompt_key`, the data source's `data.reward_fn_key`.",
+    ),
+  extra_keys: z
+    .array(column)
+    .default([])
+    .describe(
+      "Further columns that go to the hooks' `extra`, beside what `extra_info` holds, each under its own name.",
+    ),
+});
+
 /** The `genenv:` section. Names are the paper's and the Python GenEnv's; units are in the docs of each key. */
 export const genenvSchema = z.strictObject({
   enable: z
@@ -163,6 +180,7 @@ export const genenvSchema = z.strictObject({
     .number()
     .default(1)
     .describe("A score whose `success` is null counts as a success from this value on."),
+  data: dataSchema.prefault({}).describe("Where the data files keep what."),
   hooks: hooksSchema.prefault({}).describe("Your TypeScript, and the limits it runs under."),
   pool: poolSchema.prefault({}).describe("The pool of kept tasks that grows over epochs."),
   keep_best: z

@@ -1,16 +1,8 @@
-import { mkdirSync, renameSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { stringify } from "yaml";
+import { writeFileAtomic } from "../../bridge/whole-file.js";
 import type { ResolvedConfig } from "./resolve.js";
 import { getAt, type Tree, withoutAt } from "./tree.js";
-
-/** Writes a whole file or none: a crash leaves the old one, or none, but never a part. */
-export function writeFileAtomic(file: string, text: string): void {
-  mkdirSync(dirname(file), { recursive: true });
-  const part = `${file}.${process.pid}.part`;
-  writeFileSync(part, text);
-  renameSync(part, file);
-}
 
 /** The resolved configuration as a YAML file has it, with Hydra's + and ~ before keys that need them. */
 export function toConfigTree(config: ResolvedConfig): Tree {

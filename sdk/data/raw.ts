@@ -9,14 +9,17 @@ export type RawRow = Record<string, unknown>;
 
 /**
  * The rows of a Parquet, JSONL, JSON or CSV file, one after another: only a JSON file is held whole. Throws DataError
- * where the file isn't there, is empty or can't be read.
+ * where the file isn't there, is empty or can't be read. With `texts`, a row that is a text has it in that column.
  */
-export async function* rawRows(file: string): AsyncGenerator<RawRow, void, undefined> {
+export async function* rawRows(
+  file: string,
+  { texts }: { texts?: string } = {},
+): AsyncGenerator<RawRow, void, undefined> {
   if (!existsSync(file)) throw missingError(file);
   if (statSync(file).size === 0) throw emptyError(file);
   let count = 0;
   try {
-    for await (const row of rowsByName(file)) {
+    for await (const row of rowsByName(file, texts)) {
       count += 1;
       yield row;
     }
@@ -55,12 +58,14 @@ function sourceOf(file: string): string | null {
   return null;
 }
 
-function rowsByName(file: string): AsyncIterable<RawRow> | Iterable<RawRow> {
+function rowsByName(file: string, texts?: string): AsyncIterable<RawRow> | Iterable<RawRow> {
   const kind = extname(file).toLowerCase();
   const source = sourceOf(file);
   if (source) return streamRows(`SELECT * FROM ${source}`);
-  if (kind === ".jsonl" || kind === ".ndjson") return lineRows(file);
-  if (kind === ".json") return parseArray(file).map((value, index) => toRow(file, value, index));
+  if (kind === ".jsonl" || kind === ".ndjson") return lineRows(file, texts);
+  if (kind === ".json") {
+    return parseArray(file).map((value, index) => toRow(file, value, index, texts));
+  }
   throw new DataError(`${file} is in no format that genenv reads`, {
     code: "data-format",
     place: { file },
@@ -68,14 +73,14 @@ function rowsByName(file: string): AsyncIterable<RawRow> | Iterable<RawRow> {
   });
 }
 
-async function* lineRows(file: string): AsyncGenerator<RawRow> {
+async function* lineRows(file: string, texts?: string): AsyncGenerator<RawRow> {
   const input = createReadStream(file, "utf8");
   let line = 0;
   let index = 0;
   try {
     for await (const text of createInterface({ input, crlfDelay: Infinity })) {
       line += 1;
-      if (text.trim() !== "") yield toRow(file, parseLine(file, text, line), index++);
+      if (text.trim() !== "") yield toRow(file, parseLine(file, text, line), index++, texts);
     }
   } finally {
     input.destroy();
@@ -101,8 +106,11 @@ function parseArray(file: string): unknown[] {
   throw new Error("its top level is not a list of rows");
 }
 
-function toRow(file: string, value: unknown, index: number): RawRow {
-  if (typeof value === "object" && value !== null) return value as RawRow;
+function toRow(file: string, value: unknown, index: number, texts?: string): RawRow {
+  if (texts !== undefined && typeof value === "string") return { [texts]: value };
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    return value as RawRow;
+  }
   throw new DataError(`row ${index + 1}, all is not an object`, {
     code: "bad-row",
     place: { file, at: `row ${index + 1} (the first row is 1), column all` },

@@ -32,12 +32,20 @@ export async function readDataFile(file: string, options: ColumnNames = {}): Pro
   const read = raw.map((row, index) => toDataRow(row, layout, index));
   const problems = read.filter(isProblem);
   if (problems.length > 0) throw rowError(file, problems);
-  const nested =
-    extname(file) === ".parquet" &&
-    layout.prompt === "prompt" &&
-    layout.groundTruth === "reward_model.ground_truth" &&
-    raw.every((row) => Array.isArray(row[layout.prompt]));
+  const nested = extname(file) === ".parquet" && isVerlLayout(layout) && raw.every(isVerlPrompt);
   return { file, rows: read as DataRow[], layout, nested };
+}
+
+function isVerlLayout({ prompt, groundTruth, dataSource, extra }: Layout): boolean {
+  const own = prompt === "prompt" && groundTruth === "reward_model.ground_truth";
+  return own && dataSource === "data_source" && extra.length === 0;
+}
+
+function isVerlPrompt({ prompt }: RawRow): boolean {
+  return (
+    Array.isArray(prompt) &&
+    prompt.every((message: { content: unknown }) => typeof message.content === "string")
+  );
 }
 
 // The columns of a file whose rows are objects are those of its first rows.
@@ -83,19 +91,22 @@ export function rowError(file: string, problems: readonly RowProblem[]): DataErr
 }
 
 function assertLayout(file: string, columns: string[], names: ColumnNames): Layout {
-  const { prompt, groundTruth } = findLayout(columns, names);
-  if (prompt === null) throw columnError(file, columns, names.promptKey ?? "prompt", "question");
+  const { prompt, groundTruth, dataSource, extra } = findLayout(columns, names);
+  const missing = (name: string | undefined, usual: string, others: string): DataError =>
+    new DataError(`${file} has no column ${name ?? `${usual} (nor ${others})`}`, {
+      code: "missing-column",
+      place: { file, at: `its columns are ${columns.join(", ")}` },
+      hint: "name the column (data.prompt_key, genenv.data), rename it, or write the file with writeDataset()",
+    });
+  if (prompt === null) throw missing(names.promptKey, "prompt", "question");
   if (groundTruth === null) {
-    const column = names.groundTruthKey ?? "reward_model.ground_truth";
-    throw columnError(file, columns, column, "ground_truth, answer");
+    throw missing(names.groundTruthKey, "reward_model.ground_truth", "ground_truth, answer");
   }
-  return { prompt, groundTruth };
+  if (dataSource === null) throw missing(names.dataSourceKey, "data_source", "none");
+  if (extra === null) throw missing(missingOf(columns, names.extraKeys ?? []), "extra", "none");
+  return { prompt, groundTruth, dataSource, extra };
 }
 
-function columnError(file: string, columns: string[], column: string, others: string): DataError {
-  return new DataError(`${file} has no column ${column} (nor ${others})`, {
-    code: "missing-column",
-    place: { file, at: `its columns are ${columns.join(", ")}` },
-    hint: "rename a column, or write the file with writeDataset()",
-  });
+function missingOf(columns: readonly string[], names: readonly string[]): string | undefined {
+  return names.find((name) => findLayout(columns, { extraKeys: [name] }).extra === null);
 }

@@ -1,8 +1,9 @@
-import { mkdirSync, renameSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname, extname } from "node:path";
 import { DataError } from "../../bridge/errors.js";
 import type { Message } from "../../bridge/hooks/types.js";
+import { putInPlace } from "../../bridge/whole-file.js";
 import { type ColumnType, newColumnType } from "./column-type.js";
 import type { Dataset, DatasetRow, DatasetRows } from "./define.js";
 import { sqlText, withDuckDb } from "./duckdb.js";
@@ -38,7 +39,7 @@ export async function writeDataset(
       await connection.run(`SET threads=1; SET memory_limit='${limitMb}MB'`);
       await connection.run(copySql(shape, lines, part));
     });
-    renameSync(part, path);
+    putInPlace(part, path);
     return { rows: count };
   } finally {
     rmSync(lines, { force: true });

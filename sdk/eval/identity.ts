@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { compileHook } from "../../bridge/hooks/bundle.js";
 import { packageRoot } from "../../bridge/python/paths.js";
+import type { ColumnNames } from "../data/row.js";
 import { rewardModule } from "../run/hook-modules.js";
 import type { Sampling } from "../session/settings.js";
 import type { EvalIdentity } from "./result-file.js";
@@ -11,6 +12,7 @@ import type { EvalOptions } from "./types.js";
 export interface IdentityOptions {
   modelPath: string;
   dataFile: string;
+  columns?: ColumnNames | undefined;
   reward: EvalOptions["reward"];
   n: number;
   sampling: Sampling;
@@ -19,11 +21,12 @@ export interface IdentityOptions {
 
 /** What an evaluation is of: the same words only for the same model, data, reward and sampling. */
 export async function toIdentity(options: IdentityOptions): Promise<EvalIdentity> {
-  const { modelPath, dataFile, reward, n, sampling, projectDir } = options;
+  const { modelPath, dataFile, columns, reward, n, sampling, projectDir } = options;
   return {
     model: modelPath,
     weights: weightsWord(modelPath),
     data: digest(readFileSync(dataFile)),
+    ...(columns && { columns: JSON.stringify(columns) }),
     reward: rewardName(reward),
     rewardCode: await rewardWord(reward, projectDir),
     n,

@@ -32,10 +32,10 @@ export interface EvalParts {
 
 /** Reads the data and starts the reward's host. The caller closes the scorer, or hands it to `runEvaluation`. */
 export async function startEvalParts(
-  options: Pick<EvalOptions, "data" | "reward" | "limits">,
+  options: Pick<EvalOptions, "data" | "columns" | "reward" | "limits">,
   { cwd = process.cwd(), parts }: Pick<SessionOptions, "cwd" | "parts">,
 ): Promise<EvalParts> {
-  const data = await readDataFile(resolve(cwd, options.data));
+  const data = await readDataFile(resolve(cwd, options.data), options.columns);
   const { reward, limits } = options;
   const scorer = startScorer({ reward, limits, projectDir: cwd, parts }, data);
   // Whoever awaits it gets its failure; until then it is nobody's.
@@ -70,13 +70,13 @@ export async function runEvaluation(
 
 async function openResults(
   { modelPath }: EvalSubject,
-  options: Pick<EvalOptions, "out" | "reward"> & { n: number; sampling: Sampling },
+  options: Pick<EvalOptions, "out" | "reward" | "columns"> & { n: number; sampling: Sampling },
   data: DataFile,
   cwd = process.cwd(),
 ): Promise<ResultFile | null> {
-  const { out, reward, n, sampling } = options;
+  const { out, reward, n, sampling, columns } = options;
   if (out === undefined) return null;
-  const own = { modelPath, dataFile: data.file, reward, n, sampling, projectDir: cwd };
+  const own = { modelPath, dataFile: data.file, columns, reward, n, sampling, projectDir: cwd };
   return openResultFile(resolve(cwd, out), await toIdentity(own));
 }
 

@@ -1,10 +1,13 @@
 import type { Grader, RewardHook, RewardResult } from "../../bridge/hooks/types.js";
+import type { ColumnNames } from "../data/row.js";
 import type { Sampling, SamplingInput } from "../session/settings.js";
 import type { Estimate, PairedTest } from "./statistics.js";
 
 export interface EvalOptions {
   /** A data file: Parquet, JSONL, JSON or CSV. */
   data: string;
+  /** Where the file keeps what, if not under the usual names. */
+  columns?: ColumnNames;
   /** ./reward.ts, ./hooks.ts#name or builtin:NAME, run isolated; or a reward or grader, run in this process. */
   reward: string | RewardHook | Grader;
   /** Samples of each problem; default 1. */

@@ -1,9 +1,9 @@
 import { basename, extname, join } from "node:path";
 import type { RewardHook } from "../../bridge/hooks/types.js";
-import { verlDefault } from "../config/keys.js";
 import type { ResolvedConfig } from "../config/resolve.js";
 import { getAt } from "../config/tree.js";
 import { type DataFile, readDataFile, rowError } from "../data/read.js";
+import type { ColumnNames } from "../data/row.js";
 import { schemaProblem } from "../data/truth-check.js";
 import { writeDataset } from "../data/write.js";
 
@@ -14,15 +14,28 @@ export interface RunData {
 
 /** Every row of a run's data files; throws DataError at the first file that can't be used. */
 export async function readRunData(config: ResolvedConfig): Promise<RunData> {
-  const promptKey =
-    getAt(config.verl.agent, ["data", "prompt_key"]) ?? verlDefault("data.prompt_key");
+  const names = columnNames(config);
   const read = async (files: string[]): Promise<DataFile[]> => {
     const all: DataFile[] = [];
-    for (const file of files) all.push(await readDataFile(file, { promptKey: String(promptKey) }));
+    for (const file of files) all.push(await readDataFile(file, names));
     return all;
   };
   const { train, validation } = config.dataFiles;
   return { train: await read(train), validation: await read(validation) };
+}
+
+/** The columns that a configuration names, by veRL's own keys and by genenv.data. */
+function columnNames({ verl, genenv }: ResolvedConfig): ColumnNames {
+  const verlKey = (key: string): string | undefined => {
+    const name = getAt(verl.agent, ["data", key]);
+    return typeof name === "string" ? name : undefined;
+  };
+  return {
+    promptKey: verlKey("prompt_key"),
+    dataSourceKey: verlKey("reward_fn_key"),
+    groundTruthKey: genenv.data.ground_truth_key ?? undefined,
+    extraKeys: genenv.data.extra_keys,
+  };
 }
 
 /** Throws where the reward's schema refuses a row's ground truth, by row. */

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { GenEnvError } from "../../bridge/errors.js";
 import { packageRoot } from "../../bridge/python/paths.js";
-import { writeFileAtomic } from "../config/write.js";
+import { writeFileAtomic } from "../../bridge/whole-file.js";
 import { loadRun } from "../load-run.js";
 import type { PackLimits } from "./chunks.js";
 import { collectRun } from "./collect.js";

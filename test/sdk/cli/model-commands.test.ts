@@ -154,6 +154,33 @@ describe("genenv generate", () => {
     ]);
   });
 
+  test("takes texts and chats from the rows of a data file, whatever its format", async () => {
+    const chat = [
+      { role: "system", content: "Be short." },
+      { role: "user", content: "c" },
+    ];
+    const cwd = tempFolder({
+      "in.csv": "id,text\n1,a\n",
+      "in.json": JSON.stringify([{ question: "b" }, { prompt: chat }]),
+    });
+    const seen: unknown[] = [];
+    const jobs = engineJobs();
+    const generateJob = jobs["session.generate"] as Job;
+    const run = async (more: Partial<GenerateArguments>): Promise<string> => {
+      const out = streams(cwd);
+      const spy: Job = (params, options) => {
+        seen.push(params.prompts);
+        return generateJob(params, options);
+      };
+      out.parts = fakeParts({ ...jobs, "session.generate": spy });
+      await generateCommand(generateArguments(more), out);
+      return out.text();
+    };
+    await run({ in: "in.csv", promptKey: "text" });
+    expect(await run({ in: "in.json" })).toContain("--- 2: Be short. c\n");
+    expect(seen).toEqual([["a"], ["b", chat]]);
+  });
+
   test("says that it was stopped, and has everything down", async () => {
     const out = streams(tempFolder());
     out.onInterrupt = (listener) => {
@@ -176,9 +203,10 @@ describe("genenv generate", () => {
     expect(await wrong({ prompt: ["a"], in: "empty.txt" })).toBeInstanceOf(ConfigError);
     expect(await wrong({ in: "none.txt" })).toMatchObject({ code: "data-missing" });
     expect(await wrong({ in: "empty.txt" })).toMatchObject({ code: "data-empty" });
-    expect(await wrong({ in: "bad.jsonl" })).toMatchObject({
-      code: "bad-row",
-      place: { line: 2 },
-    });
+    const bad = await wrong({ in: "bad.jsonl" });
+    expect(bad).toMatchObject({ code: "bad-row" });
+    expect(bad.message).toBe("row 2, prompt is not there, nor is question");
+    const named = await wrong({ in: "bad.jsonl", promptKey: "text" });
+    expect(named.message).toBe("row 1, text is not there");
   });
 });

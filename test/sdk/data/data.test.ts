@@ -174,6 +174,68 @@ describe("reading", () => {
     expect(rows[0]?.prompt).toEqual([user("p")]);
   });
 
+  test("columns and fields by name: prompt, ground truth, data source, extras", async () => {
+    const row = { q: "p", meta: { answer: 7, topic: "sums" }, level: 2, answer: "not this" };
+    const folder = tempFolder({ "a.jsonl": JSON.stringify({ ...row, extra_info: { own: 1 } }) });
+    const names = {
+      promptKey: "q",
+      groundTruthKey: "meta.answer",
+      dataSourceKey: "meta.topic",
+      extraKeys: ["level", "meta.topic"],
+    };
+    const { rows, layout } = await readDataFile(join(folder, "a.jsonl"), names);
+    expect(rows).toEqual([
+      {
+        prompt: [user("p")],
+        groundTruth: 7,
+        dataSource: "sums",
+        ability: null,
+        extra: { own: 1, level: 2, "meta.topic": "sums" },
+      },
+    ]);
+    expect(layout.groundTruth).toBe("meta.answer");
+  });
+
+  test.each([
+    [{ promptKey: "q" }, "q"],
+    [{ groundTruthKey: "gold" }, "gold"],
+    [{ dataSourceKey: "source" }, "source"],
+    [{ extraKeys: ["answer", "level"] }, "level"],
+  ])("a named column that isn't there is an error, not a guess: %j", async (names, column) => {
+    const folder = tempFolder({ "a.jsonl": '{"question":"p","answer":"1"}' });
+    const error = await rejectionOf(readDataFile(join(folder, "a.jsonl"), names));
+    expect(error.message).toMatch(new RegExp(`has no column ${column}$`));
+    expect(error).toMatchObject({
+      code: "missing-column",
+      place: { at: "its columns are question, answer" },
+    });
+  });
+
+  test("a field that a row lacks is named with the row", async () => {
+    const lines = ['{"prompt":"p","meta":{"gold":1}}', '{"prompt":"p","meta":{}}'];
+    const folder = tempFolder({ "a.jsonl": lines.join("\n") });
+    const error = await rejectionOf(
+      readDataFile(join(folder, "a.jsonl"), { groundTruthKey: "meta.gold" }),
+    );
+    expect(error.message).toBe("row 2, meta.gold is empty");
+  });
+
+  test("text parts of a message are its text, and veRL gets them as one", async () => {
+    const parts = [
+      { type: "text", text: "1 + " },
+      { type: "text", text: "1?" },
+    ];
+    const row = { prompt: [{ role: "user", content: parts }], ground_truth: "2" };
+    const { rows } = await readText("a.jsonl", JSON.stringify(row));
+    expect(rows[0]?.prompt).toEqual([user("1 + 1?")]);
+    const parquet = await parquetOf(
+      "SELECT [{'role': 'user', 'content': [{'type': 'text', 'text': '1 + 1?'}]}] prompt, {'ground_truth': '2'} reward_model",
+    );
+    const read = await readDataFile(parquet);
+    expect(read.rows[0]?.prompt).toEqual([user("1 + 1?")]);
+    expect(read.nested).toBe(false);
+  });
+
   test("64-bit integers are numbers", async () => {
     const file = await parquetOf("SELECT 'p' prompt, {'ground_truth': 7::BIGINT} reward_model");
     expect((await readDataFile(file)).rows[0]?.groundTruth).toBe(7);
@@ -234,10 +296,14 @@ describe("bad data", () => {
     ['{"prompt":[{"role":"user","content":1}],"ground_truth":"1"}', "content is not a text"],
     [
       '{"prompt":[{"role":"user","content":[{"type":"image"}]}],"ground_truth":"1"}',
-      "genenv trains on text only",
+      'row 2, prompt has a message with a part of the type "image"; genenv trains on text only',
+    ],
+    [
+      '{"prompt":[{"role":"user","content":[]}],"ground_truth":"1"}',
+      "row 2, prompt has a message with an empty list of parts",
     ],
     ['{"prompt":"x","ground_truth":"1","images":["a.png"]}', "row 2, images holds images"],
-    ["[1]", "row 2"],
+    ["[1]", "row 2, all is not an object"],
     ["7", "row 2, all is not an object"],
   ])("one bad row among good ones: %s", async (bad, message) => {
     const good = '{"prompt":"x","ground_truth":"1"}';
