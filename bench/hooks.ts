@@ -39,10 +39,10 @@ export async function main(args: string[], root: string): Promise<number> {
   const http = await startHttp();
   try {
     const { port } = http.address() as AddressInfo;
-    const { address, token } = host;
+    const { address } = host;
     const options = {
       address,
-      token,
+      token: null,
       httpPort: port,
       hostPid: host.pid,
       quick: args.includes("--quick"),

@@ -8,15 +8,14 @@ import { takeJournal } from "./journal.js";
 import type { HookInfo } from "./load.js";
 import type { Limits, ModuleSet } from "./messages.js";
 import { Pool } from "./pool.js";
-import { type Listen, serveFrames } from "./server.js";
+import { type Door, openDoors } from "./server.js";
 import type { Failed } from "./types.js";
 
 export type HostStart = {
   type: "start";
   modules: ModuleSet;
   limits: Limits;
-  listen: Listen;
-  token: string | null;
+  doors: Door[];
   logFile: string | null;
   journalDir: string;
   asyncOps: Op[];
@@ -24,7 +23,7 @@ export type HostStart = {
 };
 export type ToHost = HostStart | { type: "close" };
 export type FromHost =
-  | { type: "ready"; address: string; info: HookInfo }
+  | { type: "ready"; addresses: string[]; info: HookInfo }
   | { type: "failed"; code: string; message: string; hint: string | null }
   | { type: "async"; op: Op }
   | { type: "failure"; failure: Failed }
@@ -59,8 +58,8 @@ async function serve(start: HostStart): Promise<void> {
       run: (request, signal) => pool.run(request, signal),
       onFailure: (failure) => tell({ type: "failure", failure }),
     });
-    const server = await serveFrames({ listen: start.listen, token: start.token, handle, log });
-    tell({ type: "ready", address: server.address, info });
+    const { addresses } = await openDoors(start.doors, { handle, log });
+    tell({ type: "ready", addresses, info });
   } catch (error) {
     const { code, hint } = error instanceof GenEnvError ? error : { code: "hook-host", hint: null };
     tell({ type: "failed", code, message: (error as Error).message, hint });

@@ -14,7 +14,7 @@ import { asHook, describeHooks, type HookInfo, importHooks } from "./load.js";
 import { createLocalRunner } from "./local-runner.js";
 import type { ImportRef, Limits, ModuleSet } from "./messages.js";
 import type { AnswerReward, Hooks } from "./ops.js";
-import { type Listen, serveFrames } from "./server.js";
+import { type Door, openDoors } from "./server.js";
 import { superviseHost } from "./supervisor.js";
 import type { CurriculumHook, EnvironmentHook, HookKind, RewardHook } from "./types.js";
 
@@ -42,14 +42,16 @@ export type HookHostOptions = {
   limits?: Partial<Limits>;
   /** Relative hook paths and packages resolve from here. */
   projectDir: string;
-  /** Listen on TCP, with a token of its own, for trainers on other machines; by default a Unix socket in `dir`. */
-  tcp?: { host: string; port?: number };
+  /** Listen on TCP too, with a token of this run's own, for reward workers on other machines. Port 0 picks one. */
+  tcp?: { host: string; port?: number } | null;
   onEvent?: (event: HookHostEvent) => void;
 };
 
 export type HookHost = {
+  /** A Unix socket in `dir`. */
   address: string;
-  token: string | null;
+  /** Where other machines reach it, and what they must say first; null without `tcp`. */
+  remote: { address: string; token: string } | null;
   /** The host process; this process where a hook is a value. */
   readonly pid: number;
   info: HookInfo;
@@ -62,19 +64,22 @@ const MAX_SOCKET_PATH = 100;
 export async function startHookHost(options: HookHostOptions): Promise<HookHost> {
   const limits = withDefaultLimits(options.limits ?? {});
   const dir = await privateDir(options.dir);
-  const listen: Listen = options.tcp
-    ? { host: options.tcp.host, port: options.tcp.port ?? 0 }
-    : { path: join(dir.path, "hooks.sock") };
-  const token = options.tcp ? randomBytes(32).toString("hex") : null;
+  const doors: Door[] = [{ listen: { path: join(dir.path, "hooks.sock") }, token: null }];
+  const token = randomBytes(32).toString("hex");
+  if (options.tcp) {
+    doors.push({ listen: { host: options.tcp.host, port: options.tcp.port ?? 0 }, token });
+  }
   const isolated = Object.values(options.modules).every(
     (ref) => ref === null || ref.kind === "file",
   );
   const start = isolated ? startIsolated : startInProcess;
   try {
-    const host = await start({ ...options, dir: dir.path, limits, listen, token });
+    const host = await start({ ...options, dir: dir.path, limits, doors });
+    const [address = "", tcpAddress] = host.addresses;
     return {
-      ...host,
-      token,
+      info: host.info,
+      address,
+      remote: tcpAddress === undefined ? null : { address: tcpAddress, token },
       close: async () => {
         await host.close();
         await dir.remove();
@@ -89,12 +94,8 @@ export async function startHookHost(options: HookHostOptions): Promise<HookHost>
   }
 }
 
-type Started = Omit<HookHost, "token">;
-type StartOptions = Omit<HookHostOptions, "limits"> & {
-  limits: Limits;
-  listen: Listen;
-  token: string | null;
-};
+type Started = Omit<HookHost, "address" | "remote"> & { addresses: string[] };
+type StartOptions = Omit<HookHostOptions, "limits"> & { limits: Limits; doors: Door[] };
 
 async function startIsolated(options: StartOptions): Promise<Started> {
   const modules = await compileModules(options.modules, options.projectDir);
@@ -102,7 +103,7 @@ async function startIsolated(options: StartOptions): Promise<Started> {
 }
 
 async function startInProcess(options: StartOptions): Promise<Started> {
-  const { limits, listen, token, onEvent = () => {} } = options;
+  const { limits, doors, onEvent = () => {} } = options;
   warnOnce(onEvent);
   const hooks = await collectHooks(options.modules, options.projectDir);
   const info = describeHooks(hooks);
@@ -114,8 +115,8 @@ async function startInProcess(options: StartOptions): Promise<Started> {
     run,
     onFailure: (failure) => onEvent(failureEvent(failure)),
   });
-  const server = await serveFrames({ listen, token, handle, log });
-  return { address: server.address, pid: process.pid, info, close: server.close };
+  const { addresses, close } = await openDoors(doors, { handle, log });
+  return { addresses, pid: process.pid, info, close };
 }
 
 let isWarned = false;

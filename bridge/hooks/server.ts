@@ -3,7 +3,7 @@ import { timingSafeEqual } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { chmodSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
-import { GenEnvError } from "../errors.js";
+import { GenEnvError, HookError } from "../errors.js";
 import { type Frame, FrameReader } from "../frame-reader.js";
 import { SharedBuffers } from "../shared-buffers.js";
 import {
@@ -25,18 +25,35 @@ export type Handler = (frame: Frame, signal: AbortSignal, release: () => void) =
 /** A path, or a host and port (0 picks one). */
 export type Listen = { path: string } | { host: string; port: number };
 
+/** A place to listen at. `token` null trusts whoever can open it: right for a Unix socket in a private folder only. */
+export type Door = { listen: Listen; token: string | null };
+
 /** Payload memory kept for the next frames: a pipelined batch of long completions. */
 const KEPT_BYTES = 64 << 20;
 
 export type FrameServer = { address: string; close(): Promise<void> };
 
-/** `token` null trusts whoever can open the socket: right for a Unix socket in a private folder only. */
-export async function serveFrames(options: {
-  listen: Listen;
-  token: string | null;
-  handle: Handler;
-  log: (line: string) => void;
-}): Promise<FrameServer> {
+/** Serves the same at every door; the addresses are in the doors' order. */
+export async function openDoors(
+  doors: readonly Door[],
+  serving: { handle: Handler; log: (line: string) => void },
+): Promise<{ addresses: string[]; close(): Promise<void> }> {
+  const servers: FrameServer[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(servers.map((server) => server.close()));
+  };
+  try {
+    for (const door of doors) servers.push(await serveFrames({ ...door, ...serving }));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { addresses: servers.map(({ address }) => address), close };
+}
+
+async function serveFrames(
+  options: Door & { handle: Handler; log: (line: string) => void },
+): Promise<FrameServer> {
   const { listen } = options;
   const sockets = new Set<Socket>();
   const buffers = new SharedBuffers(KEPT_BYTES);
@@ -59,11 +76,23 @@ export async function serveFrames(options: {
 
 function listening(server: Server, listen: Listen): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once("error", reject);
+    server.once("error", (error) => reject(listenError(listen, error)));
     server.listen(listen, () => {
-      server.off("error", reject);
+      server.removeAllListeners("error");
       resolve();
     });
+  });
+}
+
+function listenError(listen: Listen, error: Error): Error {
+  const { code } = error as NodeJS.ErrnoException;
+  if (!("host" in listen) || (code !== "EADDRINUSE" && code !== "EADDRNOTAVAIL")) return error;
+  const where = `${listen.host}:${listen.port}`;
+  const why = code === "EADDRINUSE" ? "is taken" : "is no address of this machine";
+  return new HookError(`the hook host can't listen at ${where}: it ${why}`, {
+    code: code === "EADDRINUSE" ? "port-taken" : "hook-address",
+    hint: "set genenv.hooks.address to an address of this machine, with another port or none",
+    cause: error,
   });
 }
 
@@ -71,7 +100,8 @@ function addressOf(server: Server, listen: Listen): string {
   if ("path" in listen) return `unix:${listen.path}`;
   const bound = server.address();
   const port = typeof bound === "object" && bound !== null ? bound.port : listen.port;
-  return `tcp:${listen.host}:${port}`;
+  const host = listen.host.includes(":") ? `[${listen.host}]` : listen.host;
+  return `tcp:${host}:${port}`;
 }
 
 function serveConnection(

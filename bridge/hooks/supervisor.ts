@@ -10,13 +10,12 @@ import type { FromHost, HostStart } from "./host-main.js";
 import type { HookInfo } from "./load.js";
 import type { Limits, ModuleSet } from "./messages.js";
 import { ownFile } from "./own-file.js";
-import type { Listen } from "./server.js";
+import type { Door } from "./server.js";
 
 export type SuperviseOptions = {
   modules: ModuleSet;
   limits: Limits;
-  listen: Listen;
-  token: string | null;
+  doors: readonly Door[];
   dir: string;
   logFile: string | null;
   projectDir: string;
@@ -24,7 +23,8 @@ export type SuperviseOptions = {
 };
 
 export type SupervisedHost = {
-  address: string;
+  /** In the order of `doors`. */
+  addresses: string[];
   readonly pid: number;
   info: HookInfo;
   close(): Promise<void>;
@@ -40,23 +40,22 @@ export async function superviseHost(options: SuperviseOptions): Promise<Supervis
   await rm(journalDir, { recursive: true, force: true });
   mkdirSync(journalDir, { recursive: true, mode: 0o700 });
   const asyncOps: Op[] = [];
-  let listen = options.listen;
+  let doors = options.doors;
   let isClosed = false;
   let quickDeaths = 0;
   let current: { child: ChildProcess; ended: Promise<void> };
 
-  const launch = async (): Promise<{ address: string; info: HookInfo }> => {
+  const launch = async (): Promise<{ addresses: string[]; info: HookInfo }> => {
     const startedMs = performance.now();
     const child = forkHost(options);
     const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
     current = { child, ended };
-    const { modules, limits, token, logFile } = options;
+    const { modules, limits, logFile } = options;
     const start: HostStart = {
       type: "start",
       modules,
       limits,
-      listen,
-      token,
+      doors: [...doors],
       logFile,
       journalDir,
       asyncOps,
@@ -97,10 +96,14 @@ export async function superviseHost(options: SuperviseOptions): Promise<Supervis
     }
   };
 
-  const { address, info } = await launch();
-  if ("port" in listen) listen = { ...listen, port: Number(address.split(":").at(-1)) };
+  const { addresses, info } = await launch();
+  // A host that is started again is found where the first one was.
+  doors = doors.map(({ listen, token }, index) => {
+    if (!("port" in listen)) return { listen, token };
+    return { listen: { ...listen, port: Number(addresses[index]?.split(":").at(-1)) }, token };
+  });
   return {
-    address,
+    addresses,
     info,
     get pid() {
       return current.child.pid ?? -1;
@@ -135,7 +138,7 @@ function hostReady(
   child: ChildProcess,
   start: HostStart,
   onMessage: (message: FromHost) => void,
-): Promise<{ address: string; info: HookInfo }> {
+): Promise<{ addresses: string[]; info: HookInfo }> {
   return new Promise((resolve, reject) => {
     const fail = (error: Error): void => {
       clearTimeout(timer);

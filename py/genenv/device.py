@@ -85,6 +85,18 @@ def resolve_device(requested: str) -> Device:
     return "cuda" if os.path.exists("/dev/nvidiactl") else "cpu"  # noqa: PTH110
 
 
+def local_gpus() -> int:
+    """GPUs that this process may use: the driver's, less what CUDA_VISIBLE_DEVICES hides."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return len([name for name in visible.split(",") if name.strip() not in ("", "-1")])
+    folder = Path("/proc/driver/nvidia/gpus")
+    if folder.is_dir():
+        return len(list(folder.iterdir()))
+    # Containers may show the devices and not the driver's list.
+    return len([p for p in Path("/dev").glob("nvidia[0-9]*") if p.name[6:].isdigit()])
+
+
 def _cache_folder() -> Path:
     """genenv's folder in the user's cache, the one the TypeScript side uses too."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

@@ -29,14 +29,37 @@ export function parseGenenvSection(section: unknown, placeOf: PlaceOf): GenenvCo
 
 /** Values of the design that this version can't carry out: refused, so that nobody waits for them to work. */
 const withoutEffect: readonly {
-  path: readonly ["ray_address"] | readonly ["labels"] | readonly ["hooks", "scoring"];
+  path:
+    | readonly ["ray_address" | "labels"]
+    | readonly ["hooks", "scoring" | "placement" | "address"];
   refuses: (genenv: GenenvConfig) => boolean;
   reason: string;
+  hint?: string;
 }[] = [
   {
     path: ["ray_address"],
-    refuses: ({ ray_address }) => ray_address !== null,
-    reason: "a run starts a Ray of its own on this machine; joining a cluster is not possible yet",
+    refuses: ({ ray_address }) => ray_address?.includes("://") ?? false,
+    reason:
+      "over ray:// (Ray Client) a driver runs in a proxy on the head, without the sockets by which the loop and its roles talk, and veRL's workers can't be given its files",
+    hint: "run genenv on a node of the cluster, with the head's host:port or auto",
+  },
+  {
+    path: ["ray_address"],
+    refuses: ({ ray_address }) => ray_address !== null && !isAddress(ray_address),
+    reason: "it is neither auto nor a host and a port",
+    hint: "write it as head:6379, [2001:db8::1]:6379 or auto",
+  },
+  {
+    path: ["hooks", "placement"],
+    refuses: ({ hooks }) => hooks.placement === "node",
+    reason: "a hook host on each node is not possible yet",
+  },
+  {
+    path: ["hooks", "address"],
+    refuses: ({ hooks, ray_address }) =>
+      hooks.address !== null && (ray_address === null || hooks.placement === "node"),
+    reason:
+      "hooks are reached on a Unix socket, unless other nodes reach this machine's (genenv.ray_address, with placement driver)",
   },
   {
     path: ["labels"],
@@ -51,13 +74,16 @@ const withoutEffect: readonly {
   },
 ];
 
+const isAddress = (text: string): boolean =>
+  text === "auto" || /^(\[[0-9a-f:.]+\]|[\w.-]+):\d{1,5}$/i.test(text);
+
 function assertEffective(genenv: GenenvConfig, placeOf: PlaceOf): void {
-  for (const { path, refuses, reason } of withoutEffect) {
+  for (const { path, refuses, reason, hint = "take the key out" } of withoutEffect) {
     if (!refuses(genenv)) continue;
     throw new ConfigError(`genenv.${path.join(".")} can't have that value: ${reason}`, {
       code: "refused-key",
       place: placeOf(["genenv", ...path]),
-      hint: "take the key out",
+      hint,
     });
   }
 }

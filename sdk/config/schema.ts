@@ -28,6 +28,20 @@ const hooksSchema = z.strictObject({
     .describe(
       "When rewards are computed: `batch`, all responses once the rollout ends; `overlap`, each in veRL's reward workers while others still generate (not possible yet: refused).",
     ),
+  placement: z
+    .enum(["driver", "node"])
+    .default("driver")
+    .describe(
+      "Where hooks run on a cluster (`genenv.ray_address`): `driver`, on this machine, which reward workers on other nodes reach over TCP with a token; `node`, on every node, each scoring a share (Node.js has to be on it).",
+    ),
+  address: z
+    .string()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe(
+      "Where this machine's hooks listen for other nodes of a cluster, `host` or `host:port`. null takes the address that this machine's route to the cluster's head starts from, and a free port.",
+    ),
   timeout_ms: z
     .int()
     .min(1)
@@ -213,7 +227,7 @@ export const genenvSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe(
-      "A running Ray cluster to join (`host:6379`); null starts one on this machine (joining is not possible yet: refused).",
+      "A running Ray cluster to join, from a machine that is a node of it: its head as `host:6379`, or `auto`. null starts one on this machine.",
     ),
 });
 

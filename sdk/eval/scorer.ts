@@ -62,8 +62,8 @@ export async function startScorer(options: ScorerOptions, data: DataFile): Promi
       await close();
       throw error;
     }
-    const { address, token } = host;
-    return { close, score: (python, rows) => scoreRows(python, { address, token }, rows) };
+    const { address } = host;
+    return { close, score: (python, rows) => scoreRows(python, { address, token: null }, rows) };
   } catch (error) {
     await dir.remove();
     throw error;

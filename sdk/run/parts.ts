@@ -8,7 +8,7 @@ export interface RunParts {
   ensurePython(options: EnsurePythonOptions): Promise<PythonEnv>;
   resolveModel(model: string, options: ResolveModelOptions): Promise<string>;
   openPython(options: OpenPythonOptions): Promise<Pick<PythonSession, "call" | "close">>;
-  startHookHost(options: HookHostOptions): Promise<Pick<HookHost, "address" | "token" | "close">>;
+  startHookHost(options: HookHostOptions): Promise<Pick<HookHost, "address" | "remote" | "close">>;
 }
 
 /** The real parts, each loaded when it is first used. */

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { HookHost } from "../../bridge/hooks/host.js";
+import { hookDoor, type RemoteDoor } from "../../bridge/hooks/route.js";
 import { isRewardHook, type RewardHook } from "../../bridge/hooks/types.js";
 import { cacheDir } from "../../bridge/python/paths.js";
 import { makePrivateDir } from "../../bridge/python/private-dir.js";
@@ -76,7 +77,7 @@ async function startHost(
   { config, hooks, parts, onDetail, onWarning }: PrepareOptions,
   logs: string,
   cleanups: (() => Promise<void>)[],
-): Promise<Pick<HookHost, "address" | "token">> {
+): Promise<Pick<HookHost, "address" | "remote">> {
   onDetail("loading the hooks");
   const dir = await makePrivateDir();
   cleanups.push(() => dir.remove());
@@ -92,12 +93,20 @@ async function startHost(
       concurrency,
     },
     projectDir: config.projectDir,
+    tcp: await remoteDoor(config),
     onEvent: (event) => {
       if (event.type === "warning") onWarning(event.code, event.message);
     },
   });
   cleanups.push(() => host.close());
   return host;
+}
+
+/** Where reward workers on other nodes reach the hooks; null where there are no others, or each has a host of its own. */
+async function remoteDoor({ genenv, placeOf }: ResolvedConfig): Promise<RemoteDoor | null> {
+  const { ray_address: ray, hooks } = genenv;
+  if (ray === null || hooks.placement === "node") return null;
+  return hookDoor(hooks.address, ray, placeOf(["genenv", "ray_address"]));
 }
 
 /** Checks the data against the reward's own schema, once its host has shown that it loads. */
@@ -145,7 +154,7 @@ async function verlFiles(config: ResolvedConfig, data: RunData): Promise<Tree> {
 function toParams(
   config: ResolvedConfig,
   models: Models,
-  host: Pick<HookHost, "address" | "token">,
+  host: Pick<HookHost, "address" | "remote">,
   files: Tree,
 ): Record<string, unknown> {
   const { agent, environment, added, deleted } = config.verl;
@@ -164,7 +173,7 @@ function toParams(
       deleted,
     },
     envModelPath: models.environment,
-    hooks: { address: host.address, token: host.token },
+    hooks: { address: host.address, token: null, remote: host.remote },
     resume: config.resume,
   };
 }

@@ -11,9 +11,8 @@ try {
       process.stderr.write(`${JSON.stringify(event)}\n`);
     },
   });
-  process.stdout.write(
-    `${JSON.stringify({ address: host.address, token: host.token, pid: host.pid })}\n`,
-  );
+  const { address, token } = host.remote ?? { address: host.address, token: null };
+  process.stdout.write(`${JSON.stringify({ address, token, pid: host.pid })}\n`);
   process.stdin.on("end", async () => {
     await host.close();
     process.exit(0);

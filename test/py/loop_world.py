@@ -240,11 +240,13 @@ class World:
         )
         return {
             "run_dir": self.folder,
-            "genenv": self.genenv | {"enable": not self.plain, "fast_start": False},
+            "genenv": self.genenv
+            | {"enable": not self.plain, "fast_start": False, "ray_address": None},
             "configs": {"agent": agent},
             "device": "cpu",
             "hook_address": "unix:/none",
             "hook_token": None,
+            "remote_hooks": None,
             "environment_prompts": 2,
             "shares_model": self.one_model,
             "resume": resume,

@@ -60,6 +60,7 @@ def params(tmp_path: Path, train: list[str], **reward: Any) -> dict[str, Any]:
         "lambda": 5,
         "num_generations_per_prompt": 2,
         "env": {},
+        "ray_address": None,
     }
     return {
         "runDir": str(tmp_path),
@@ -96,3 +97,19 @@ def test_a_python_reward_that_is_not_there_is_found_too(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as raised:
         run(params(tmp_path, ["a"], path=str(tmp_path / "none.py"), name="compute_score"))
     assert raised.value.code == "hook-missing"
+
+
+def test_more_gpus_than_the_machine_has_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    given = params(tmp_path, ["a"])
+    given["genenv"]["device"] = "cuda"
+    trainer = given["verl"]["agent"].setdefault("trainer", {})
+    trainer["n_gpus_per_node"] = 2
+    given["verl"]["agent"]["actor_rollout_ref"]["actor"]["ppo_micro_batch_size_per_gpu"] = 1
+    assert run(given)["tokens"]["train"] == 3
+    trainer["n_gpus_per_node"] = 4
+    with pytest.raises(ConfigError, match="this machine 2 of 2 free") as caught:
+        run(given)
+    assert caught.value.code == "no-place"

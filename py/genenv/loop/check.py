@@ -1,9 +1,12 @@
-"""The ``check`` job: everything that can be found out before Ray starts, in seconds."""
+"""The ``check`` job: everything that can be found out before a role starts, in seconds."""
 
+import math
 import threading
 from pathlib import Path
 from typing import Any
 
+from genenv import cluster, cluster_check
+from genenv.device import local_gpus, worker_environment
 from genenv.errors import DataError
 from genenv.loop.events import Emit
 from genenv.loop.python_reward import load_python_reward
@@ -20,11 +23,14 @@ def check(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str
         ``tokens``: the longest prompt of training and validation data, in tokens.
 
     Raises:
-        ConfigError: a key veRL does not know, batch sizes it cannot divide.
+        ConfigError: a key veRL does not know, batch sizes it cannot divide, more GPUs than there
+            are; nodes of a joined cluster that lack something.
+        WorkerError: there is no such cluster, or it is taken.
         DataError: prompts longer than ``data.max_prompt_length``, named by file and row.
     """
     settings = from_params(params)
     load_python_reward(settings.agent)
+    _check_devices(settings)
     data = settings.agent.data
     tokenizer = _tokenizer(settings)
     longest = {}
@@ -34,6 +40,29 @@ def check(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str
         _refuse_long_prompts(name, lengths, int(data.max_prompt_length))
         longest[name] = max(lengths, default=0)
     return {"tokens": longest}
+
+
+def _check_devices(settings: Settings) -> None:
+    """Whether this machine, or the cluster that is to be joined, has what the roles ask for."""
+    address = settings.genenv["ray_address"]
+    if address is not None:
+        environment = worker_environment(settings.device, 1, 1)
+        cluster.join(address, environment)
+        try:
+            cluster_check.check_cluster(
+                settings.configs,
+                settings.run_dir,
+                share=False,
+                hooks=settings.remote_hooks,
+                hooks_on_nodes=settings.genenv["hooks"]["placement"] == "node",
+            )
+        finally:
+            cluster.leave()
+    elif settings.device == "cuda":
+        found = local_gpus()
+        here = [cluster_check.Free("this machine", found, found, math.inf)]
+        needs = cluster_check.needs_of(settings.configs, share=False)
+        cluster_check.refuse_unplaceable(needs, lambda: here)
 
 
 def as_files(value: Any) -> list[str]:

@@ -42,7 +42,12 @@ def train(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str
         ``epochs``, ``steps``, ``checkpoint`` (path or None), ``stopped`` and the last ``metrics``.
     """
     settings = from_params(params)
-    stack = Stack(settings.run_dir / "logs", settings.device, settings.genenv["fast_start"])
+    stack = Stack(
+        settings.run_dir / "logs",
+        settings.device,
+        settings.genenv["fast_start"],
+        settings.genenv["ray_address"],
+    )
     progress = Progress(emit, settings.run_dir / "metrics.jsonl")
     try:
         progress.phase("start", detail="starting")

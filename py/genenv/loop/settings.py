@@ -21,6 +21,7 @@ class Settings:
         device: where models run.
         hook_address: where the hook host listens.
         hook_token: its token, None on a Unix socket.
+        remote_hooks: the same host's address and token for other nodes; None where none need it.
         environment_prompts: prompts the environment model answers in an epoch.
         shares_model: one model plays both roles (``env_model_path: agent``).
         resume: go on from the run folder's last checkpoint.
@@ -32,6 +33,7 @@ class Settings:
     device: Device
     hook_address: str
     hook_token: str | None
+    remote_hooks: tuple[str, str] | None
     environment_prompts: int
     shares_model: bool
     resume: bool
@@ -62,6 +64,7 @@ def from_params(params: dict[str, Any]) -> Settings:
     shares_model = bool(genenv["enable"]) and params.get("envModelPath") == "agent"
     separate = genenv["enable"] and not shares_model
     roles = ["agent", "environment"] if separate else ["agent"]
+    remote = params["hooks"].get("remote")
     configs = {}
     prompts = 0
     for role in roles:
@@ -88,6 +91,7 @@ def from_params(params: dict[str, Any]) -> Settings:
         device=device,
         hook_address=params["hooks"]["address"],
         hook_token=params["hooks"].get("token"),
+        remote_hooks=(remote["address"], remote["token"]) if remote else None,
         environment_prompts=prompts,
         shares_model=shares_model,
         resume=bool(params.get("resume", False)),

@@ -12,6 +12,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from genenv import cluster as ray_cluster
+from genenv.cluster_check import look_around, needs_of, refuse_unplaceable
 from genenv.device import Device, worker_environment
 from genenv.forkserver.start import ForkServer
 from genenv.role.handle import RoleHandle
@@ -22,18 +23,21 @@ _KV_CACHE_GIB = 1
 
 @dataclass
 class Stack:
-    """A private Ray cluster, the fork server and the roles' drivers of one run.
+    """The Ray cluster, the fork server and the roles' drivers of one run.
 
     Attributes:
         logs: the run's folder for logs.
         device: where models run.
-        fast_start: fork from a warm server (Linux) instead of starting each process plainly.
+        fast_start: fork from a warm server (Linux) instead of starting each process plainly;
+            only on a cluster of our own.
+        ray_address: the cluster to join; None starts one on this machine.
         roles: the started roles by name.
     """
 
     logs: Path
     device: Device
     fast_start: bool
+    ray_address: str | None = None
     roles: dict[str, RoleHandle] = field(default_factory=dict)
     _folder: Path | None = None
     _fork_server: ForkServer | None = None
@@ -64,10 +68,7 @@ class Stack:
         for name, folder in (("TENSORBOARD_DIR", run / "tensorboard"), ("WANDB_DIR", run)):
             environment[name] = os.environ.get(name, str(folder))
         python = self._start_fork_server(environment)
-        report("starting Ray")
-        self._cluster = ray_cluster.start_local(
-            self._folder / "ray", environment, python, roles=len(configs)
-        )
+        self._connect(configs, environment, python, report)
         if self._fork_server is not None:
             report("loading libraries")
             self._fork_server.wait_until_ready()
@@ -80,13 +81,36 @@ class Stack:
             handle.wait_until_ready(_START_SECONDS, stop)
 
     def _start_fork_server(self, environment: dict[str, str]) -> str | None:
-        if not self.fast_start:
+        if not self.fast_start or self.ray_address is not None:
             return None
         assert self._folder is not None
         log = self.logs / "fork-server.log"
         self._fork_server = ForkServer(self._folder, os.environ | environment, log)
         environment["GENENV_FORK_SERVER"] = str(self._fork_server.executable)
         return str(self._fork_server.executable)
+
+    def _connect(
+        self,
+        configs: dict[str, DictConfig],
+        environment: dict[str, str],
+        python: str | None,
+        report: Callable[[str], None],
+    ) -> None:
+        needs = needs_of(configs, share=False)
+        if self.ray_address is not None:
+            report(f"joining the Ray cluster at {self.ray_address}")
+            self._cluster = ray_cluster.join(self.ray_address, environment)
+        else:
+            report("starting Ray")
+            assert self._folder is not None
+            slots = sum(need.nodes * need.devices for need in needs)
+            self._cluster = ray_cluster.start_local(
+                self._folder / "ray",
+                environment,
+                python,
+                devices=slots if self.device == "cpu" else None,
+            )
+        refuse_unplaceable(needs, look_around)
 
     def _settings(self, config: DictConfig, environment: dict[str, str]) -> dict[str, Any]:
         assert self._cluster is not None

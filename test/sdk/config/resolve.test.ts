@@ -148,7 +148,10 @@ describe("the numbers of the algorithm", () => {
 
 describe("values that can't be carried out", () => {
   test.each([
-    ["genenv.ray_address=host:6379", /genenv\.ray_address.*not possible yet/],
+    ["genenv.ray_address=ray://head:10001", /genenv\.ray_address.*runs in a proxy on the head/],
+    ["genenv.ray_address=head", /genenv\.ray_address.*neither auto nor a host and a port/],
+    ["genenv.hooks.placement=node", /genenv\.hooks\.placement.*not possible yet/],
+    ["genenv.hooks.address=10.0.0.1", /genenv\.hooks\.address.*on a Unix socket/],
     ["genenv.hooks.scoring=overlap", /genenv\.hooks\.scoring.*not possible yet/],
     ["genenv.labels=majority", /genenv\.labels.*groundTruth in the parse hook/],
     ["trainer.resume_mode=resume_path", /trainer\.resume_mode.*newest complete checkpoint/],
@@ -160,6 +163,10 @@ describe("values that can't be carried out", () => {
 
   test("the values that work are taken", () => {
     expect(resolve(["genenv.ray_address=null"]).genenv.ray_address).toBeNull();
+    for (const address of ["auto", "head.local:6379", "10.0.0.1:6379", "[2001:db8::1]:6379"]) {
+      const { genenv } = resolve([`genenv.ray_address=${JSON.stringify(address)}`]);
+      expect(genenv.ray_address).toBe(address);
+    }
     expect(resolve(["genenv.hooks.scoring=batch"]).genenv.hooks.scoring).toBe("batch");
   });
 });

@@ -78,7 +78,7 @@ export function fakeParts(jobs: Record<string, Job> = {}): FakeParts {
       open.add("hooks");
       return {
         address: "unix:/fake.sock",
-        token: null,
+        remote: options.tcp ? { address: `tcp:${options.tcp.host}:7000`, token: "t0" } : null,
         close: async () => {
           open.delete("hooks");
         },
