@@ -147,10 +147,21 @@ function readWords(tokens: Token[]): Answer | null {
   if (words.every((token) => token.kind === "letter")) {
     const spelled =
       words.slice(1).some((token) => token.spaced) || words.some((token) => token.value.length > 1);
-    if (words.length === 1 || spelled) return null;
+    if (words.length === 1 || spelled || isProduct(words)) return null;
   }
   const text = words.map((token) => (token.spaced ? " " : "") + token.value).join("");
   return { kind: "text", text: textKey(text) };
+}
+
+/**
+ * Unknowns side by side, as in xy: small letters that make no word, for want of a vowel or as the usual a, b and c.
+ * Capitals spell something in their order: HTT is not THT.
+ */
+function isProduct(words: Token[]): boolean {
+  const word = words.map((token) => token.value).join("");
+  return (
+    /^[b-df-hj-np-tv-z]+$/.test(word) || /^[abc]+$/.test(word) || /^(a[xyz]|[xyz]a)$/.test(word)
+  );
 }
 
 function readMatrix(tokens: Token[], end: number): Answer | null {

@@ -1,4 +1,4 @@
-import { asIntervals, sameIntervals } from "./intervals.js";
+import { asIntervals, isReals, sameIntervals } from "./intervals.js";
 import { sameRelation } from "./same-relation.js";
 import { type Comparison, mentionsPi, nodeKey, sameValue } from "./same-value.js";
 import type { Answer, Node } from "./syntax.js";
@@ -21,6 +21,7 @@ export function sameAnswer(left: Answer, right: Answer, conventions: Conventions
   if (left.kind === "value" && right.kind === "value")
     return sameQuantity(left, right, conventions);
   if (left.kind === "group" && right.kind === "group") return sameGroup(left, right, conventions);
+  if (isReals(left) || isReals(right)) return sameAsIntervals(left, right, conventions);
   if (left.kind === "ratio" || right.kind === "ratio") return sameRatio(left, right, conventions);
   if (left.kind === "text" || right.kind === "text") return sameText(left, right);
   if (left.kind === "based" || right.kind === "based") return sameBased(left, right);
@@ -171,11 +172,17 @@ function sameText(left: Answer, right: Answer): boolean {
   return a !== null && a !== "" && a === b;
 }
 
-/** An answer's words; for an expression, only where it is a lone name. */
+/** An answer's words; for an expression, only where it is a name or names side by side. */
 function textOf(answer: Answer): string | null {
   if (answer.kind === "text") return answer.text;
-  if (answer.kind === "value" && answer.node.kind === "name") return answer.node.name.toLowerCase();
-  return null;
+  return answer.kind === "value" ? spelling(answer.node) : null;
+}
+
+function spelling(node: Node): string | null {
+  if (node.kind === "name") return node.name.toLowerCase();
+  if (node.kind !== "multiply") return null;
+  const [left, right] = [spelling(node.left), spelling(node.right)];
+  return left === null || right === null ? null : left + right;
 }
 
 /** Numerals in a base are compared as written: 101 matches 101_2, 5 does not. */

@@ -14,6 +14,9 @@ const minusInfinite: Node = { kind: "negate", of: infinite };
 
 /** The intervals that an answer describes, (2, 5], x > 2 or a union of such; null where it is no set of numbers. */
 export function asIntervals(answer: Answer): Interval[] | null {
+  if (isReals(answer)) {
+    return [{ low: minusInfinite, high: infinite, lowClosed: false, highClosed: false }];
+  }
   if (answer.kind === "union") return joined(answer.parts.map(asIntervals));
   if (answer.kind === "relation") return relationIntervals(answer);
   if (answer.kind !== "group") return null;
@@ -24,6 +27,12 @@ export function asIntervals(answer: Answer): Interval[] | null {
       : null;
   }
   return bracketInterval(answer);
+}
+
+/** All real numbers, as a symbol or in words. */
+export function isReals(answer: Answer): boolean {
+  if (answer.kind === "text") return /^(all )?real(s| numbers)$/.test(answer.text);
+  return answer.kind === "value" && answer.node.kind === "name" && answer.node.name === "mathbb R";
 }
 
 function joined(parts: (Interval[] | null)[]): Interval[] | null {

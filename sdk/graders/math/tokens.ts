@@ -255,6 +255,13 @@ function scanGroups(scanner: Scanner): string {
   let end = digitsEnd(text, scanner.at);
   let digits = text.slice(scanner.at, end);
   scanner.at = end;
+  const spaced = /^\d{1,3}(?:[ ~]\d{3}){2,}(?!\d)/.exec(
+    text.slice(scanner.at - digits.length, scanner.at + 60),
+  );
+  if (spaced !== null && !digits.startsWith("0")) {
+    scanner.at += spaced[0].length - digits.length;
+    return spaced[0].replace(/[ ~]/g, "");
+  }
   const groupable = digits.length >= 1 && digits.length <= 3 && !digits.startsWith("0");
   while (groupable) {
     const separator = separators.find((candidate) => text.startsWith(candidate, end));
