@@ -10,11 +10,12 @@ interface Timing {
 }
 
 interface Result {
+  name: "second-evaluation-over-a-new-session";
   model: string;
   openSeconds: number;
   evaluations: Timing[];
   /** First sample of a session that has to be opened, over that of the second evaluation on a warm one. */
-  coldOverWarm: number;
+  ratio: number;
 }
 
 const rewardText = `
@@ -62,8 +63,9 @@ export async function main(args: readonly string[], root: string): Promise<numbe
       const evaluations: Timing[] = [];
       for (let i = 0; i < 3; i++) evaluations.push(await timeEvaluation(session, data, reward));
       const [first, second] = evaluations as [Timing, Timing];
-      const coldOverWarm = (openSeconds + first.firstSampleSeconds) / second.firstSampleSeconds;
-      print({ model, openSeconds, evaluations, coldOverWarm }, args.includes("--json"));
+      const ratio = (openSeconds + first.firstSampleSeconds) / second.firstSampleSeconds;
+      const name = "second-evaluation-over-a-new-session";
+      print({ name, model, ratio, openSeconds, evaluations }, args.includes("--json"));
     } finally {
       await session.close();
     }
@@ -78,12 +80,12 @@ function print(result: Result, json: boolean): void {
     console.log(JSON.stringify(result));
     return;
   }
-  const { model, openSeconds, evaluations, coldOverWarm } = result;
+  const { model, openSeconds, evaluations, ratio } = result;
   console.log(`${model}: the session opened in ${openSeconds.toFixed(1)} s`);
   evaluations.forEach(({ firstSampleSeconds, seconds }, index) => {
     console.log(
       `evaluation ${index + 1}: first sample after ${firstSampleSeconds.toFixed(2)} s, all 16 x 4 scored after ${seconds.toFixed(2)} s`,
     );
   });
-  console.log(`a new session's first sample comes ${coldOverWarm.toFixed(0)} times later`);
+  console.log(`a new session's first sample comes ${ratio.toFixed(0)} times later`);
 }
