@@ -66,14 +66,18 @@ const rolloutSchema = z
     response_tokens: z.int().nullable(),
     ground_truth: z.string().nullable(),
     data_source: z.string().nullable(),
+    // Runs of earlier versions have none.
+    extra: z.string().nullish(),
     score: z.number().nullable(),
     success: z.boolean().nullable(),
     parts: z.string().nullable(),
     failure: z.string().nullable(),
     reason: z.string().nullable(),
   })
-  .transform(({ response_tokens, ground_truth, data_source, parts, ...row }) => ({
+  .transform(({ response_tokens, ground_truth, data_source, extra, parts, ...row }) => ({
     ...row,
+    /** The task's other fields as JSON; null where they weren't stored. */
+    extra: extra ?? null,
     responseTokens: response_tokens,
     groundTruth: ground_truth,
     dataSource: data_source,

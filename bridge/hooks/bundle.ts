@@ -5,7 +5,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { type BuildFailure, build, type Loader, type Plugin } from "esbuild";
+import { type BuildFailure, type BuildOptions, build, type Loader, type Plugin } from "esbuild";
 import { HookError } from "../errors.js";
 import { putInPlace } from "../whole-file.js";
 import type { ImportRef } from "./messages.js";
@@ -46,24 +46,29 @@ export async function compileHook(ref: FileRef, projectDir: string): Promise<Imp
   return { file, source, exportName: ref.exportName };
 }
 
+/** How a hook file is bundled: with what of the project it imports. */
+export function hookBuild(source: string, folder: string): BuildOptions & { write: false } {
+  return {
+    entryPoints: [source],
+    outfile: join(folder, "hook.mjs"),
+    bundle: true,
+    write: false,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    packages: "external",
+    sourcemap: "inline",
+    sourcesContent: false,
+    keepNames: true,
+    logLevel: "silent",
+    define: { "import.meta.url": META_URL },
+    plugins: [ownPackages(dirname(source)), metaUrl],
+  };
+}
+
 async function bundle(source: string, folder: string): Promise<string> {
   try {
-    const { outputFiles } = await build({
-      entryPoints: [source],
-      outfile: join(folder, "hook.mjs"),
-      bundle: true,
-      write: false,
-      format: "esm",
-      platform: "node",
-      target: "node20",
-      packages: "external",
-      sourcemap: "inline",
-      sourcesContent: false,
-      keepNames: true,
-      logLevel: "silent",
-      define: { "import.meta.url": META_URL },
-      plugins: [ownPackages(dirname(source)), metaUrl],
-    });
+    const { outputFiles = [] } = await build(hookBuild(source, folder));
     return (outputFiles[0] as { text: string }).text;
   } catch (error) {
     throw compileError(source, error);

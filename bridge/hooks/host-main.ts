@@ -8,7 +8,7 @@ import { takeJournal } from "./journal.js";
 import type { HookInfo } from "./load.js";
 import type { Limits, ModuleSet } from "./messages.js";
 import { Pool } from "./pool.js";
-import { type Door, openDoors } from "./server.js";
+import { type Door, type Handler, openDoors } from "./server.js";
 import type { Failed } from "./types.js";
 
 export type HostStart = {
@@ -21,49 +21,82 @@ export type HostStart = {
   asyncOps: Op[];
   workerFile: string;
 };
-export type ToHost = HostStart | { type: "close" };
+/** Other modules take the place of those that are loaded. */
+export type HostReload = { type: "reload"; modules: ModuleSet };
+export type ToHost = HostStart | HostReload | { type: "close" };
 export type FromHost =
   | { type: "ready"; addresses: string[]; info: HookInfo }
   | { type: "failed"; code: string; message: string; hint: string | null }
+  | { type: "reloaded"; info: HookInfo }
   | { type: "async"; op: Op }
   | { type: "failure"; failure: Failed }
   | { type: "log"; line: string };
 
 function main(): void {
   if (process.send === undefined) return;
-  process.on("message", (message: ToHost) => {
-    if (message.type === "start") void serve(message);
+  let reload: ((modules: ModuleSet) => Promise<void>) | null = null;
+  process.on("message", async (message: ToHost) => {
+    if (message.type === "start") reload = await serve(message);
+    else if (message.type === "reload") await reload?.(message.modules);
     else end();
   });
   process.on("disconnect", end);
 }
 
-async function serve(start: HostStart): Promise<void> {
+/** Serves until the process ends; gives the function that loads other modules, or null where it couldn't start. */
+async function serve(start: HostStart): Promise<((modules: ModuleSet) => Promise<void>) | null> {
   const log = (line: string): void => {
     if (start.logFile !== null)
       appendFileSync(start.logFile, `${new Date().toISOString()} [host] ${line}\n`);
     tell({ type: "log", line });
   };
-  const pool = new Pool({
-    ...start,
-    accused: takeAccused(start.journalDir),
-    onAsync: (op) => tell({ type: "async", op }),
-    log,
-  });
-  try {
-    const info = await pool.start();
+  const load = async (modules: ModuleSet): Promise<Loaded> => {
+    const pool = new Pool({
+      ...start,
+      modules,
+      accused: takeAccused(start.journalDir),
+      onAsync: (op) => tell({ type: "async", op }),
+      log,
+    });
+    const info = await pool.start().catch(async (error: unknown) => {
+      await pool.close();
+      throw error;
+    });
     const handle = createHandler({
       info,
-      hasAlgorithms: start.modules.algorithms !== null,
+      hasAlgorithms: modules.algorithms !== null,
       run: (request, signal) => pool.run(request, signal),
       onFailure: (failure) => tell({ type: "failure", failure }),
     });
+    return { pool, info, handle };
+  };
+  try {
+    let loaded = await load(start.modules);
+    const handle: Handler = (frame, signal, release) => loaded.handle(frame, signal, release);
     const { addresses } = await openDoors(start.doors, { handle, log });
-    tell({ type: "ready", addresses, info });
+    tell({ type: "ready", addresses, info: loaded.info });
+    return async (modules) => {
+      const { pool } = loaded;
+      try {
+        loaded = await load(modules);
+      } catch (error) {
+        tellFailure(error);
+        return;
+      }
+      tell({ type: "reloaded", info: loaded.info });
+      await pool.close();
+    };
   } catch (error) {
-    const { code, hint } = error instanceof GenEnvError ? error : { code: "hook-host", hint: null };
-    tell({ type: "failed", code, message: (error as Error).message, hint });
+    tellFailure(error);
+    return null;
   }
+}
+
+type Loaded = { pool: Pool; info: HookInfo; handle: Handler };
+
+function tellFailure(error: unknown): void {
+  const { code, hint } = error instanceof GenEnvError ? error : { code: "hook-host", hint: null };
+  tell({ type: "failed", code, message: (error as Error).message, hint });
 }
 
 /** Every row that was running at the death of this run's earlier hosts, by request. */

@@ -66,7 +66,7 @@ export function stackOf(error: unknown): string {
   const lines = (error.stack ?? "").split("\n");
   const frames = lines.filter((line) => /^\s+at /.test(line) && !/node:|\bgenenv:/.test(line));
   const ours = frames.findIndex((line) =>
-    /[\\/](dist|bridge)[\\/](bridge[\\/])?hooks[\\/]/.test(line),
+    /[\\/]((dist|bridge)[\\/](bridge[\\/])?hooks[\\/]|sdk[\\/]define\.[jt]s:)/.test(line),
   );
   const shown = frames.slice(0, ours === -1 ? MAX_FRAMES : Math.min(ours, MAX_FRAMES));
   return [`${error.name}: ${error.message}`, ...shown].join("\n");

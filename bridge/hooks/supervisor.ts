@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { HookError, WorkerError } from "../errors.js";
 import type { Op } from "../wire.js";
 import { failureEvent, type HookHostEvent } from "./host-event.js";
-import type { FromHost, HostStart } from "./host-main.js";
+import type { FromHost, HostReload, HostStart } from "./host-main.js";
 import type { HookInfo } from "./load.js";
 import type { Limits, ModuleSet } from "./messages.js";
 import { ownFile } from "./own-file.js";
@@ -27,6 +27,8 @@ export type SupervisedHost = {
   addresses: string[];
   readonly pid: number;
   info: HookInfo;
+  /** Loads other modules in place of these, in the same process; what is under way ends with the old ones. */
+  reload(modules: ModuleSet): Promise<HookInfo>;
   close(): Promise<void>;
 };
 
@@ -41,6 +43,7 @@ export async function superviseHost(options: SuperviseOptions): Promise<Supervis
   mkdirSync(journalDir, { recursive: true, mode: 0o700 });
   const asyncOps: Op[] = [];
   let doors = options.doors;
+  let modules = options.modules;
   let isClosed = false;
   let quickDeaths = 0;
   let current: { child: ChildProcess; ended: Promise<void> };
@@ -50,7 +53,7 @@ export async function superviseHost(options: SuperviseOptions): Promise<Supervis
     const child = forkHost(options);
     const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
     current = { child, ended };
-    const { modules, limits, logFile } = options;
+    const { limits, logFile } = options;
     const start: HostStart = {
       type: "start",
       modules,
@@ -107,6 +110,11 @@ export async function superviseHost(options: SuperviseOptions): Promise<Supervis
     info,
     get pid() {
       return current.child.pid ?? -1;
+    },
+    reload: async (next) => {
+      const loaded = await hostReloaded(current.child, next);
+      modules = next;
+      return loaded;
     },
     close: async () => {
       isClosed = true;
@@ -177,6 +185,33 @@ function hostReady(
       );
     });
     child.send(start);
+  });
+}
+
+/** Resolves when the host works with the modules; rejects with the HookError of those that can't be loaded. */
+function hostReloaded(child: ChildProcess, modules: ModuleSet): Promise<HookInfo> {
+  return new Promise((resolve, reject) => {
+    const end = (act: () => void): void => {
+      clearTimeout(timer);
+      child.off("message", hear);
+      child.off("exit", lost);
+      act();
+    };
+    const fail = (message: string, code: string, hint: string | null): void =>
+      end(() => reject(new HookError(message, { code, hint })));
+    const lost = (): void =>
+      fail("the hook host ended while it loaded the hooks", "hook-host", null);
+    const hear = (message: FromHost): void => {
+      if (message.type === "reloaded") end(() => resolve(message.info));
+      else if (message.type === "failed") fail(message.message, message.code, message.hint);
+    };
+    const timer = setTimeout(
+      () => fail(`the hooks were not loaded after ${START_TIMEOUT_MS / 1000} s`, "hook-load", null),
+      START_TIMEOUT_MS,
+    );
+    child.on("message", hear);
+    child.once("exit", lost);
+    child.send({ type: "reload", modules } satisfies HostReload);
   });
 }
 

@@ -3,7 +3,8 @@ import { withColumnOptions } from "./column-options.js";
 import type { EvalArguments } from "./eval-command.js";
 import { exitCode, runAction } from "./exit.js";
 import type { GenerateArguments } from "./generate-command.js";
-import { withModelOptions } from "./model-options.js";
+import { toCount, withModelOptions } from "./model-options.js";
+import type { ScoreArguments } from "./score-command.js";
 import type { CommandStreams } from "./status-line.js";
 
 /** `genenv eval`. */
@@ -49,7 +50,44 @@ export function addGenerate(program: Command): void {
     );
 }
 
-async function commandStreams(): Promise<CommandStreams> {
+const scoreExamples = `
+Examples:
+  genenv score --reward ./reward.ts --in cases.jsonl
+  genenv score --reward builtin:math --in cases.parquet --out scores.jsonl
+  genenv score --reward ./reward.ts --in cases.jsonl --watch      again at each save
+  genenv score --run runs/first --reward ./reward.ts              a changed reward on a run's own responses`;
+
+/** `genenv score`. */
+export function addScore(program: Command): void {
+  program
+    .command("score")
+    .description("run a reward on recorded responses: no Python, no model")
+    .option(
+      "--reward <reward>",
+      "./reward.ts, ./hooks.ts#name or builtin:NAME (default: the run's)",
+    )
+    .option("--in <file>", "Parquet, JSONL, JSON or CSV with response and ground_truth")
+    .option("--run <run>", "a run's stored responses instead, and which of their scores change")
+    .option("--out <file>", "a row each: score, or why there is none (.jsonl or .parquet)")
+    .option("--watch", "score again whenever the reward or the file is saved")
+    .option("--timeout-ms <ms>", "deadline of a sample (default: the run's, 5000)", toCount)
+    .option("--concurrency <count>", "samples of an async reward at once (default: 16)", toCount)
+    .option("--json", "one JSON object, for programs")
+    .option("--debug", "show the stack of an error")
+    .addHelpText(
+      "after",
+      `${scoreExamples}\n\nIt leaves with ${exitCode.failed} where a sample failed.`,
+    )
+    .action((options: ScoreArguments) =>
+      runAction(options, async () => {
+        const { scoreCommand } = await import("./score-command.js");
+        return scoreCommand(options, await commandStreams());
+      }),
+    );
+}
+
+/** The terminal's, and Ctrl-C's. */
+export async function commandStreams(): Promise<CommandStreams> {
   const { onInterrupt } = await import("./interrupt.js");
   const leave = (): never => process.exit(exitCode.failed);
   const status = process.stderr.isTTY ? process.stderr : null;

@@ -65,7 +65,8 @@ function toNumber(text: string): number {
   return value;
 }
 
-function toCount(text: string): number {
+/** A whole number from 1, of an option. */
+export function toCount(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text))
     throw new InvalidArgumentError("it takes a whole number from 1");
   return Number(text);

@@ -4,7 +4,7 @@ import { Command, CommanderError } from "commander";
 import { packageRoot } from "../../bridge/python/paths.js";
 import type { RunArguments } from "./arguments.js";
 import { exitCode, runAction } from "./exit.js";
-import { addEval, addGenerate } from "./model-commands.js";
+import { addEval, addGenerate, addScore } from "./model-commands.js";
 import { addData, addInit } from "./project-commands.js";
 import { addResumeCommands } from "./resume-commands.js";
 import { addRunsCommands } from "./runs-commands.js";
@@ -25,6 +25,7 @@ export function createProgram(): Command {
   addInit(program);
   addEval(program);
   addGenerate(program);
+  addScore(program);
   addRunsCommands(program);
   program
     .command("setup")

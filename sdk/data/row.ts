@@ -113,7 +113,7 @@ export function isProblem(row: DataRow | RowProblem): row is RowProblem {
 }
 
 /** The messages of a prompt, or what is wrong with it. */
-function toMessages(value: unknown): Message[] | string {
+export function toMessages(value: unknown): Message[] | string {
   if (typeof value === "string") {
     return value.trim() === "" ? "is empty" : [{ role: "user", content: value }];
   }
@@ -158,10 +158,10 @@ function isFilled(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : value !== null && value !== undefined;
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function textOrNull(value: unknown): string | null {
+export function textOrNull(value: unknown): string | null {
   return typeof value === "string" ? value : null;
 }

@@ -145,6 +145,7 @@ def response_rows(epoch: int, phase: str, groups: Sequence[Group]) -> list[dict[
             "response_tokens": row["tokens"],
             "ground_truth": to_json(group.task.ground_truth),
             "data_source": group.task.data_source,
+            "extra": _json_or_none(group.task.extra),
             "score": score.value,
             "success": success,
             "parts": to_json(score.metrics),
@@ -156,3 +157,11 @@ def response_rows(epoch: int, phase: str, groups: Sequence[Group]) -> list[dict[
             zip(group.rows, group.scores, group.successes, strict=True)
         )
     ]
+
+
+def _json_or_none(value: Any) -> str | None:
+    """The value as JSON; None where it holds what JSON can't, such as a date out of a data file."""
+    try:
+        return to_json(value)
+    except (TypeError, ValueError):
+        return None

@@ -19,6 +19,7 @@ _SCHEMA = pa.schema(
         ("response_tokens", pa.int32()),
         ("ground_truth", pa.string()),
         ("data_source", pa.string()),
+        ("extra", pa.string()),
         ("score", pa.float64()),
         ("success", pa.bool_()),
         ("parts", pa.string()),
