@@ -153,8 +153,11 @@ function sameShare(
   );
 }
 
+const bounds = { perSecond: 20_000, hostileMs: 50 };
+const common = "math, common answers";
+
 /** Answers a second on what most responses look like. */
-function commonSpeeds(): Record<string, number> {
+function commonSpeeds(): Record<typeof common, number> & Record<string, number> {
   const cases = mathSet(3, 11);
   const simple = new Set([
     "integer",
@@ -167,7 +170,7 @@ function commonSpeeds(): Record<string, number> {
     "units",
     "equation",
   ]);
-  const common = cases.filter((one) => simple.has(one.kind));
+  const usual = cases.filter((one) => simple.has(one.kind));
   const prose = "First we note that the terms cancel, and so on. ".repeat(40);
   const grade = ({ response, gold }: MathCase): unknown => math({ response, groundTruth: gold });
   const call = {
@@ -179,9 +182,9 @@ function commonSpeeds(): Record<string, number> {
     groundTruth: "type(bid=205, value=green tea, press_enter=True)",
   };
   return {
-    "math, common answers": answersPerSecond(common, grade),
+    [common]: answersPerSecond(usual, grade),
     "math, common answers after 2,000 characters": answersPerSecond(
-      common.map((one) => ({ ...one, response: prose + one.response })),
+      usual.map((one) => ({ ...one, response: prose + one.response })),
       grade,
     ),
     "math, every kind": answersPerSecond(cases, grade),
@@ -213,15 +216,15 @@ export function main(args: string[], root: string): number {
   const ours = compareMath(root, mathSet(12, 7));
   const { comparison, spellings: alike } = compareTools(root);
   if (args.includes("--json")) {
-    console.log(
-      JSON.stringify({
-        answersPerSecond: speeds,
-        hostileMs: hostile,
-        mathVerify: ours,
-        bfcl: comparison,
-        spellings: alike,
-      }),
-    );
+    const slowestMs = Math.max(...Object.values(hostile).map(({ firstMs }) => firstMs));
+    const lines = [
+      { name: "math-over-math-verify", ...ours },
+      { name: "tool-calls-over-bfcl-eval", ...comparison, spellings: alike },
+      // The two that have no peer are held against their own bounds.
+      { name: "answers-per-second-over-bound", ratio: speeds[common] / bounds.perSecond, speeds },
+      { name: "bound-over-slowest-hostile-answer", ratio: bounds.hostileMs / slowestMs, hostile },
+    ];
+    for (const line of lines) console.log(JSON.stringify(line));
     return 0;
   }
   console.log("answers a second, one core");
