@@ -249,18 +249,22 @@ function scanNumber(scanner: Scanner): void {
 
 const separators = ["{,}\\!", ",\\!", "{,}", "\\,", "\\!", ","];
 
+// A single group after a blank may be another number.
+const blankGroups = /^(?:[ ~]\d{3}){2,}(?!\d)/;
+
 /** The digits at the scanner, with what separates thousands left out. */
 function scanGroups(scanner: Scanner): string {
   const { text } = scanner;
   let end = digitsEnd(text, scanner.at);
   let digits = text.slice(scanner.at, end);
   scanner.at = end;
-  const spaced = /^\d{1,3}(?:[ ~]\d{3}){2,}(?!\d)/.exec(
-    text.slice(scanner.at - digits.length, scanner.at + 60),
-  );
-  if (spaced !== null && !digits.startsWith("0")) {
-    scanner.at += spaced[0].length - digits.length;
-    return spaced[0].replace(/[ ~]/g, "");
+  const next = text.charAt(end);
+  if ((next === " " || next === "~") && digits.length <= 3 && !digits.startsWith("0")) {
+    const groups = blankGroups.exec(text.slice(end, end + 60));
+    if (groups !== null) {
+      scanner.at += groups[0].length;
+      return digits + groups[0].replace(/[ ~]/g, "");
+    }
   }
   const groupable = digits.length >= 1 && digits.length <= 3 && !digits.startsWith("0");
   while (groupable) {
