@@ -9,7 +9,7 @@ import type { Interpreter } from "./interpreter.js";
 import type { Env } from "./paths.js";
 import type { Pins } from "./pins.js";
 import { namesOwnSource, readPipSettings, toUvVariables } from "./pip-settings.js";
-import { assertDiskSpace, neededGigabytes } from "./preflight.js";
+import { assertDiskSpace } from "./preflight.js";
 import { isDiskFull, isNetworkFailure, lastLines, networkError } from "./setup-errors.js";
 import { findUv } from "./uv.js";
 
@@ -31,7 +31,7 @@ export async function makeEnv(options: MakeEnvOptions): Promise<void> {
   const { dir, python, pins, hash, onProgress } = options;
   const start = Date.now();
   const keep = existsSync(pythonIn(dir)) && readMarker(dir)?.python === python.minor;
-  await assertDiskSpace(dir, keep ? 1 : neededGigabytes);
+  await assertDiskSpace(dir, keep ? Math.min(1, pins.neededGb) : pins.neededGb, pins.name);
   onProgress(`Python ${python.version} at ${python.path}`);
   const uv = await findUv(python, options.cacheDir, options.env, onProgress);
   const tools = { ...options, uv, variables: await uvVariables(options) };
@@ -42,12 +42,14 @@ export async function makeEnv(options: MakeEnvOptions): Promise<void> {
     await runUv(tools, ["venv", "--quiet", "--allow-existing", "--python", python.path, dir]);
   }
   writeMarker(dir, { state: "building", hash, python: python.minor });
-  onProgress(`installing ${pins.packages.length} packages (about 3.6 GB) into ${dir}`);
+  onProgress(
+    `installing ${pins.packages.length} packages (about ${pins.installedGb} GB) into ${dir}`,
+  );
   await installPackages(tools);
   for (const alias of pins.aliases) await writeAlias(sitePackages(dir, python.minor), alias);
   await importOnce(tools);
   writeMarker(dir, { state: "complete", hash, python: python.minor });
-  onProgress(`the Python environment is ready (${seconds(start)} s)`);
+  onProgress(`the ${pins.name} is ready (${seconds(start)} s)`);
 }
 
 type Tools = MakeEnvOptions & { uv: string; variables: Env };
@@ -77,10 +79,10 @@ async function installPackages(tools: Tools): Promise<void> {
 async function importOnce(tools: Tools): Promise<void> {
   const modules = tools.pins.firstImports;
   if (modules.length === 0) return;
-  tools.onProgress("starting the engines once (half a minute, so that later starts are quick)");
+  tools.onProgress("starting the packages once, so that later starts are quick");
   const { PYTHONDONTWRITEBYTECODE: _, ...env } = tools.variables;
   const program = `import ${modules.join(", ")}`;
-  const done = await withHeartbeat(tools, "starting the engines", () =>
+  const done = await withHeartbeat(tools, "starting the packages", () =>
     runCommand(pythonIn(tools.dir), ["-c", program], { env, signal: tools.signal }),
   );
   if (done.code === 0) return;

@@ -11,6 +11,10 @@ export interface Pins {
   aliases: readonly Pin[];
   /** Modules imported once at the end: a broken environment is found out, and their bytecode is kept. */
   firstImports: readonly string[];
+  /** What the environment is called in messages, and gigabytes: installed, and to be free on first use. */
+  name: string;
+  installedGb: number;
+  neededGb: number;
 }
 
 export interface Pin {
@@ -33,12 +37,37 @@ const engines = [
 
 /** The pins of the CPU environment, from the package's py/requirements/cpu.lock or from `lockFile`. */
 export function readPins(lockFile = join(packageRoot(), "py/requirements/cpu.lock")): Pins {
+  return {
+    lockFile,
+    packages: readLock(lockFile),
+    aliases: [vllmAlias],
+    firstImports: engines,
+    name: "Python environment",
+    installedGb: 3.6,
+    neededGb: 6,
+  };
+}
+
+/** The pins of Jupyter, which has an environment of its own beside the engines'. */
+export function readNotebookPins(): Pins {
+  const lockFile = join(packageRoot(), "py/requirements/notebook.lock");
+  return {
+    lockFile,
+    packages: readLock(lockFile),
+    aliases: [],
+    firstImports: ["jupyterlab.labapp", "nbclient"],
+    name: "notebook environment",
+    installedGb: 0.2,
+    neededGb: 0.5,
+  };
+}
+
+function readLock(lockFile: string): Pin[] {
   const lines = readFileSync(lockFile, "utf8").split("\n");
-  const packages = lines.flatMap((line) => {
+  return lines.flatMap((line) => {
     const match = /^([A-Za-z0-9._-]+)==(\S+)$/.exec(line.trim());
     return match?.[1] && match[2] ? [{ name: match[1], version: match[2] }] : [];
   });
-  return { lockFile, packages, aliases: [vllmAlias], firstImports: engines };
 }
 
 /** Twelve hex digits that change with any pin or with the Python version ("3.11"). */

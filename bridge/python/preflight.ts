@@ -23,13 +23,17 @@ export function assertPlatform(machine: Machine = process): void {
   );
 }
 
-/** Throws PythonError "setup-disk" where the file system of `dir` has less than `gigabytes` free. */
-export async function assertDiskSpace(dir: string, gigabytes = neededGigabytes): Promise<void> {
+/** Throws PythonError "setup-disk" where the file system of `dir` has less than `gigabytes` free for what `name` says. */
+export async function assertDiskSpace(
+  dir: string,
+  gigabytes = neededGigabytes,
+  name = "Python environment",
+): Promise<void> {
   const { bavail, bsize } = await statfs(nearestExisting(dir));
   const free = (bavail * bsize) / 1e9;
   if (free >= gigabytes) return;
   throw new PythonError(
-    `the Python environment needs about ${gigabytes} GB and ${dir} has ${free.toFixed(1)} GB free`,
+    `the ${name} needs about ${gigabytes} GB and ${dir} has ${free.toFixed(1)} GB free`,
     {
       code: "setup-disk",
       hint: "free some space, or put the environment on another disk with GENENV_PYTHON_ENV=/path (and uv's downloads with UV_CACHE_DIR=/path)",

@@ -93,12 +93,12 @@ async function makeOrMend(
   // Whoever held the lock before may have made it.
   if (state.kind === "ready") return;
   if (state.kind === "broken")
-    options.onProgress(`mending the Python environment: ${state.reason}`);
+    options.onProgress(`mending the ${options.pins.name}: ${state.reason}`);
   await makeEnv({ ...options, dir, python, hash, cacheDir: cacheDir(options.env) });
   const after = inspectEnv(dir, options.pins, hash);
   if (after.kind === "ready") return;
   throw new PythonError(
-    `the Python environment in ${dir} is not complete: ${after.kind === "broken" ? after.reason : after.kind}`,
+    `the ${options.pins.name} in ${dir} is not complete: ${after.kind === "broken" ? after.reason : after.kind}`,
     { code: "setup-failed", hint: `remove ${dir} and run genenv setup` },
   );
 }

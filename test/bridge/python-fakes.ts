@@ -38,6 +38,9 @@ export function fakeMachine(): FakeMachine {
       ],
       aliases: [{ name: "alias", version: "3.0+cpu" }],
       firstImports: [],
+      name: "Python environment",
+      installedGb: 3.6,
+      neededGb: 6,
     },
   };
 }
