@@ -8,6 +8,7 @@ const resolve = {
     { find: /^genenv$/, replacement: source("sdk/index.ts") },
     { find: /^genenv\/graders$/, replacement: source("sdk/graders/index.ts") },
     { find: /^genenv\/testing$/, replacement: source("sdk/testing.ts") },
+    { find: /^genenv\/notebook$/, replacement: source("sdk/notebook.ts") },
   ],
 };
 

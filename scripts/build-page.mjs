@@ -1,5 +1,6 @@
-// Bundles the report's page: one script and one stylesheet in dist/sdk/report, which the report's HTML takes in whole.
-import { readFileSync } from "node:fs";
+// Bundles what is drawn with Observable Plot: the report's page (a script and a stylesheet in dist/sdk/report, which the
+// report's HTML takes in whole) and the notebook's plots, so that neither Plot nor a DOM is a dependency of the package.
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -7,9 +8,10 @@ import { build } from "esbuild";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 // Their licence asks that it goes along.
-const licences = ["@observablehq/plot", "d3"].map(
-  (name) => `${name}\n${readFileSync(join(root, "node_modules", name, "LICENSE"), "utf8").trim()}`,
-);
+const licences = (...names) =>
+  names
+    .map((name) => `${name}\n${readFileSync(join(root, "node_modules", name, "LICENSE"), "utf8")}`)
+    .join("\n");
 
 /** Bundles sdk/report/page into dist/sdk/report/page.js and page.css.
  *  @returns {Promise<void>} */
@@ -28,10 +30,32 @@ export async function buildPage() {
     target: "es2022",
     legalComments: "none",
     logLevel: "error",
-    banner: { js: `/*!\n${licences.join("\n\n")}\n*/` },
+    banner: { js: `/*!\n${licences("@observablehq/plot", "d3")}*/` },
     // The script stands inline: nothing in it may end its element.
     supported: { "inline-script": false },
   });
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await buildPage();
+/** Bundles sdk/notebook/plots.ts over the file of the same name that tsc wrote.
+ *  @returns {Promise<void>} */
+export async function buildPlots() {
+  const outfile = join(root, "dist/sdk/notebook/plots.js");
+  rmSync(`${outfile}.map`, { force: true });
+  await build({
+    entryPoints: [join(root, "sdk/notebook/plots.ts")],
+    outfile,
+    bundle: true,
+    minify: true,
+    format: "esm",
+    platform: "node",
+    target: "node20",
+    legalComments: "none",
+    logLevel: "error",
+    banner: { js: `/*!\n${licences("@observablehq/plot", "d3", "linkedom")}*/` },
+  });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await buildPage();
+  await buildPlots();
+}

@@ -1,7 +1,7 @@
 // npm's `prepare`: builds dist/ unless it is newer than every source. `npx genenv` in this folder runs it too,
 // before its first command, and should not take half a minute to find out that there is nothing to do.
 import { spawnSync } from "node:child_process";
-import { readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { lstatSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -24,6 +24,10 @@ function newestMs(path) {
 function builtMs() {
   return statSync(stamp, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
+
+// The example notebooks find the package by its name, as in somebody's project.
+const link = `${root}node_modules/genenv`;
+if (!lstatSync(link, { throwIfNoEntry: false })) symlinkSync("..", link);
 
 const newest = Math.max(...sources.map((source) => newestMs(`${root}${source}`)));
 if (builtMs() <= newest) {

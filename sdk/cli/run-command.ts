@@ -1,10 +1,9 @@
-import { verlDefault } from "../config/keys.js";
 import { resolveConfig } from "../config/resolve.js";
-import { getAt } from "../config/tree.js";
 import { findRun } from "../find-run.js";
 import type { RunEvent, RunResult } from "../run/events.js";
 import type { RunParts } from "../run/parts.js";
 import { resumeConfig } from "../run/resume.js";
+import { totalEpochs } from "../run/total-epochs.js";
 import { type Run, startRun } from "../run.js";
 import { type RunArguments, splitArguments } from "./arguments.js";
 import { exitCode } from "./exit.js";
@@ -80,8 +79,7 @@ function interrupter(run: Run, show: Progress, streams: RunStreams): () => void 
 }
 
 async function panel(run: Run, output: Output): Promise<Progress> {
-  const written = getAt(run.config.verl.agent, ["trainer", "total_epochs"]);
-  const total = Number(written ?? verlDefault("trainer.total_epochs"));
+  const total = totalEpochs(run.config);
   output.write(`run ${run.name} in ${run.dir}\n`);
   const { showPanel, suitsPanel } = await import("./live.js");
   if (output === process.stdout && suitsPanel(output, process.env)) {
