@@ -5,7 +5,7 @@ import { packageRoot } from "../../bridge/python/paths.js";
 import type { RunArguments } from "./arguments.js";
 import { exitCode, runAction } from "./exit.js";
 import { addEval, addGenerate, addScore } from "./model-commands.js";
-import { addData, addInit } from "./project-commands.js";
+import { addData, addInit, addNotebook } from "./project-commands.js";
 import { addResumeCommands } from "./resume-commands.js";
 import { addRunsCommands } from "./runs-commands.js";
 
@@ -26,6 +26,7 @@ export function createProgram(): Command {
   addEval(program);
   addGenerate(program);
   addScore(program);
+  addNotebook(program);
   addRunsCommands(program);
   program
     .command("setup")

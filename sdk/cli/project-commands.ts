@@ -3,6 +3,7 @@ import { withColumnOptions } from "./column-options.js";
 import type { DataArguments } from "./data-command.js";
 import { runAction } from "./exit.js";
 import type { InitArguments } from "./init-command.js";
+import type { NotebookArguments } from "./notebook-command.js";
 
 const dataExamples = `
 Examples:
@@ -72,6 +73,33 @@ export function addInit(program: Command): void {
         } finally {
           questions?.close();
         }
+      }),
+    );
+}
+
+const notebookExamples = `
+Examples:
+  genenv notebook                          JupyterLab in this folder
+  genenv notebook notebooks --examples     begins with two notebooks: your first reward; a run, live
+  genenv notebook --no-browser --port 8888`;
+
+/** `genenv notebook`. */
+export function addNotebook(program: Command): void {
+  program
+    .command("notebook")
+    .description("start Jupyter with a TypeScript kernel; the first time, make it ready")
+    .argument("[folder]", "where notebooks are (default: this folder)")
+    .option("--examples", "copy the two example notebooks into the folder first")
+    .option("--port <number>", "this port, and no other (default: 8888, or the next free one)")
+    .option("--no-browser", "open no browser")
+    .option("--setup", "only make everything ready")
+    .option("--debug", "show the stack of an error")
+    .option("--json", "print where everything is, as JSON")
+    .addHelpText("after", notebookExamples)
+    .action((folder: string | undefined, options: NotebookArguments) =>
+      runAction(options, async () => {
+        const { notebookCommand } = await import("./notebook-command.js");
+        return notebookCommand(folder, options, { output: process.stdout });
       }),
     );
 }

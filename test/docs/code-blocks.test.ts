@@ -32,6 +32,9 @@ function typeErrors(files: string[]): string[] {
   const paths = {
     genenv: [join(root, "sdk/index.ts")],
     "genenv/graders": [join(root, "sdk/graders/index.ts")],
+    "genenv/notebook": [join(root, "sdk/notebook.ts")],
+    "genenv/testing": [join(root, "sdk/testing.ts")],
+    tslab: [join(root, "test/docs/tslab.d.ts")],
   };
   const program = ts.createProgram(files, { ...options, noEmit: true, declaration: false, paths });
   return ts.getPreEmitDiagnostics(program).map(({ file, start, messageText }) => {
