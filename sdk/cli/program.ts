@@ -28,6 +28,7 @@ export function createProgram(): Command {
   addScore(program);
   addNotebook(program);
   addRunsCommands(program);
+  addComplete(program);
   program
     .command("setup")
     .description("make or mend the Python environment that runs use")
@@ -41,6 +42,32 @@ export function createProgram(): Command {
     );
   return program;
 }
+
+function addComplete(program: Command): void {
+  program
+    .command("complete")
+    .description("print a shell's completion script")
+    .argument(
+      "<shell>",
+      "bash, zsh or fish; after -- the words of a command line, as that script asks",
+    )
+    .argument("[words...]")
+    .addHelpText("after", completeExamples)
+    .action((first: string, words: string[]) =>
+      runAction({}, async () => {
+        const { completeCommand } = await import("./complete-command.js");
+        const { rawArgs } = program as Command & { rawArgs: readonly string[] };
+        const asked = rawArgs.includes("--") ? [first, ...words] : null;
+        return completeCommand(createProgram(), asked ?? first, { output: process.stdout });
+      }),
+    );
+}
+
+const completeExamples = `
+Examples:
+  source <(genenv complete bash)                                  in ~/.bashrc
+  source <(genenv complete zsh)                                   in ~/.zshrc, after compinit
+  genenv complete fish > ~/.config/fish/completions/genenv.fish`;
 
 function addRun(program: Command): void {
   withRunOptions(program.command("run").description("train both models"))
