@@ -71,6 +71,7 @@ function main() {
   check(python, ["-m", "ruff", "check", "."]);
   check(python, ["-m", "ruff", "format", "--check", "."]);
   check("npx", ["tsc", "--noEmit"]);
+  check("npx", ["typedoc", "--emit", "none"]);
   vitest("unit", ["--project", "unit"]);
   const junit = join(reports, "pytest.xml");
   suite(python, ["-m", "pytest", "-q", `--junitxml=${junit}`], junit, countJunit);

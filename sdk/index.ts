@@ -1,8 +1,10 @@
 export {
   ConfigError,
   DataError,
+  type ErrorPlace,
   formatError,
   GenEnvError,
+  type GenEnvErrorOptions,
   HookError,
   PythonError,
   WorkerError,
@@ -17,12 +19,19 @@ export {
   type EnvironmentHook,
   type Failed,
   type FailureCode,
+  type FilteringMode,
   type Graded,
+  type Grader,
   type Message,
+  type ParseReturn,
   type PromptInput,
   type Reject,
+  type RewardColumn,
+  type RewardColumns,
   type RewardHook,
   type RewardInput,
+  type RewardResult,
+  type RewardReturn,
   type Role,
   reject,
   type Score,
@@ -40,13 +49,21 @@ export {
   weighted,
   withTimeout,
 } from "./compose.js";
+export type { HookRole } from "./config/parts.js";
 export { type ConfigRequest, loadConfig, type ResolvedConfig } from "./config/resolve.js";
 export type { ConfigInput, GenenvConfig, GenenvConfigInput } from "./config/schema.js";
 export { type Dataset, type DatasetRow, type DatasetRows, defineDataset } from "./data/define.js";
 export { type DataFile, readDataFile } from "./data/read.js";
-export type { DataRow } from "./data/row.js";
+export type { ColumnNames, DataRow } from "./data/row.js";
 export { writeDataset } from "./data/write.js";
-export { defineCurriculum, defineEnvironment, defineReward } from "./define.js";
+export {
+  type CurriculumDefinition,
+  defineCurriculum,
+  defineEnvironment,
+  defineReward,
+  type EnvironmentDefinition,
+  type RewardDefinition,
+} from "./define.js";
 export { compareReports } from "./eval/compare.js";
 export type { Estimate, PairedTest } from "./eval/statistics.js";
 export type {

@@ -18,6 +18,8 @@ export interface SessionOptions {
   cwd?: string;
   /** Where the engine's logs go, and stay. Default: the cache's logs/, where those of a session that failed stay. */
   logDir?: string;
+  /** For tests.
+   *  @internal */
   parts?: RunParts;
 }
 

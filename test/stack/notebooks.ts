@@ -1,6 +1,6 @@
 /** Executes the example notebooks as `jupyter nbconvert --execute` does, in a project of their own. */
 import { execFile } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -21,7 +21,10 @@ export async function notebookProject(): Promise<NotebookProject> {
   const { python } = await ensureNotebook();
   const folder = mkdtempSync(join(tmpdir(), "genenv-notebook-"));
   cpSync(join(root, "examples", "notebooks"), folder, { recursive: true });
-  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+  const modules = join(folder, "node_modules");
+  mkdirSync(modules);
+  symlinkSync(root, join(modules, "genenv"));
+  symlinkSync(join(root, "node_modules", "zod"), join(modules, "zod"));
   return {
     folder,
     python: async (args) => (await promisify(execFile)(python, args, { cwd: folder })).stdout,
