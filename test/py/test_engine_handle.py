@@ -40,7 +40,7 @@ def test_start_gives_what_the_driver_says_when_it_is_ready(engine: EngineHandle)
 def test_a_driver_that_dies_at_its_start_is_reported_with_its_last_words(
     engine: EngineHandle,
 ) -> None:
-    with pytest.raises(WorkerError, match=r"exit code 3\); its last words:\n  last words") as error:
+    with pytest.raises(WorkerError, match=r"exit code 3; its log ends with: last words") as error:
         start(engine, "dies before it connects")
     assert error.value.code == "engine-died"
 

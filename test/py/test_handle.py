@@ -83,12 +83,11 @@ def test_a_role_that_dies_while_starting_is_reported_with_its_last_words(
     with pytest.raises(WorkerError) as caught:
         ready(folder, roles, behaviour)
     assert caught.value.code == "role-died"
-    assert f"the agent role's process ended (exit code {code}); its last words:" in str(
-        caught.value
+    killed = " (the system does that when memory runs out)" if code == -9 else ""
+    assert str(caught.value) == (
+        f"the agent role's process ended with exit code {code}{killed}; "
+        "its log ends with: log line 39"
     )
-    # The last 15 of 40 lines.
-    lines = [line.strip() for line in str(caught.value).splitlines()[1:]]
-    assert lines == [f"log line {i}" for i in range(25, 40)]
     assert caught.value.hint == f"see {folder / 'agent.log'}"
 
 
@@ -137,8 +136,9 @@ def test_an_error_in_a_role_is_an_error_here_and_the_role_goes_on(
     role = ready(folder, roles)
     with pytest.raises(WorkerError) as caught:
         role.call("fail", type="RuntimeError", message="Traceback:\n  deep\nout of memory\n\n")
-    assert caught.value.code == "role-failed"
+    assert caught.value.code == "no-memory"
     assert caught.value.message == "the agent role failed: RuntimeError: out of memory"
+    assert str(caught.value.hint).startswith("take less: data.train_batch_size, ")
     assert role.call("load")["call"] == "load"
 
 
@@ -154,7 +154,7 @@ def test_a_role_that_dies_at_a_call_is_reported_with_its_last_words(
         ready(folder, roles).call("die", code=7)
     assert caught.value.code == "role-died"
     assert "exit code 7" in str(caught.value)
-    assert str(caught.value).endswith("  log line 39\n  so long")
+    assert str(caught.value).endswith("; its log ends with: so long")
 
 
 def test_a_role_that_died_between_calls_is_reported_at_the_next(
@@ -181,7 +181,7 @@ def test_a_death_without_a_log_is_reported_all_the_same(
 ) -> None:
     role = ready(folder, roles)
     (folder / "agent.log").unlink()
-    with pytest.raises(WorkerError, match=r"its last words:\n  \(no log\)"):
+    with pytest.raises(WorkerError, match=r"its log ends with: \(no log\)$"):
         role.call("die", code=1)
 
 

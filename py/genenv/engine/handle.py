@@ -17,7 +17,7 @@ from typing import Any
 
 from genenv import errors
 from genenv.channel import Channel, ChannelClosed
-from genenv.driver_process import end, exit_code, last_line, last_words
+from genenv.driver_process import died, end, failed
 from genenv.errors import GenEnvError, WorkerError
 
 _STOP_SECONDS = 8.0
@@ -196,11 +196,7 @@ class EngineHandle:
         if kind in ("DataError", "ConfigError"):
             known: type[GenEnvError] = getattr(errors, kind)
             return known(failure["message"], code=failure["code"], hint=failure["hint"])
-        return WorkerError(
-            f"the engine failed ({call}): {failure['type']}: {last_line(failure['message'])}",
-            code="engine-failed",
-            hint=f"see {self._log_file}",
-        )
+        return failed(f"the engine failed ({call})", "engine-failed", failure, self._log_file)
 
     def _refuse_dead_or_late(
         self, deadline: float, timeout_s: float, stop: threading.Event
@@ -219,10 +215,4 @@ class EngineHandle:
 
     def _died(self) -> WorkerError:
         assert self._process is not None
-        code = exit_code(self._process)
-        return WorkerError(
-            f"the engine's process ended (exit code {code}); "
-            f"its last words:\n{last_words(self._log_file)}",
-            code="engine-died",
-            hint=f"see {self._log_file}",
-        )
+        return died("the engine's", "engine-died", self._process, self._log_file)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from genenv.channel import Channel, ChannelClosed
-from genenv.driver_process import end, exit_code, last_line, last_words
+from genenv.driver_process import died, end, failed
 from genenv.errors import WorkerError
 
 _STOP_SECONDS = 8.0
@@ -150,23 +150,13 @@ class RoleHandle:
         except ChannelClosed as error:
             raise self._died() from error
         if "error" in message:
-            failure = message["error"]
-            raise WorkerError(
-                f"the {self.role} role failed: {failure['type']}: {last_line(failure['message'])}",
-                code="role-failed",
-                hint=f"see {self._log_file}",
-            )
+            what = f"the {self.role} role failed"
+            raise failed(what, "role-failed", message["error"], self._log_file)
         return message["result"]
 
     def _died(self) -> WorkerError:
         assert self._process is not None
-        code = exit_code(self._process)
-        return WorkerError(
-            f"the {self.role} role's process ended (exit code {code}); "
-            f"its last words:\n{last_words(self._log_file)}",
-            code="role-died",
-            hint=f"see {self._log_file}",
-        )
+        return died(f"the {self.role} role's", "role-died", self._process, self._log_file)
 
     def stop(self) -> None:
         """End the driver: politely, then by force."""
