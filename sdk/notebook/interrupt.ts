@@ -10,7 +10,12 @@ export interface Stoppable {
  */
 export function stopOnInterrupt(run: Stoppable): void {
   const onInterrupt = (): void => void run.stop();
-  process.on("SIGINT", onInterrupt);
-  const forget = (): void => void process.off("SIGINT", onInterrupt);
+  // While a cell's first step runs, the kernel has taken its own listeners off. One that is added meanwhile would leave
+  // Node without a handler after that step, and an interrupt would end the kernel.
+  const listening = setImmediate(() => void process.on("SIGINT", onInterrupt));
+  const forget = (): void => {
+    clearImmediate(listening);
+    process.off("SIGINT", onInterrupt);
+  };
   run.result.then(forget, forget);
 }

@@ -32,6 +32,8 @@ function fakeRun(events: RunEvent[], end: Promise<RunResult>, onStop = () => {})
   };
 }
 
+const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 const textOf = (html: string): string =>
   parseHTML(`<html><body>${html}</body></html>`).document.body.textContent ?? "";
 
@@ -69,6 +71,7 @@ describe("watching a run", () => {
       resolve({ ...done, epochs: 1, stopped: true }),
     );
     const watched = watch(run, { html: (text) => void shown.push(text) });
+    await tick();
     process.emit("SIGINT");
     expect((await watched).stopped).toBe(true);
     expect(textOf(shown.at(-1) ?? "")).toMatch(/^stopped after 1 epoch: /);
@@ -88,9 +91,13 @@ describe("watching a run", () => {
 
 test("a loop of one's own is stopped by an interrupt too, until the run has ended", async () => {
   let stops = 0;
+  const before = process.listenerCount("SIGINT");
   const stop = async (): Promise<void> => void stops++;
   const { promise, resolve } = createDeferred<null>();
   stopOnInterrupt({ result: promise, stop });
+  // Not within the cell's first step: the kernel would be left without a handler.
+  expect(process.listenerCount("SIGINT")).toBe(before);
+  await tick();
   process.emit("SIGINT");
   resolve(null);
   await promise;

@@ -1,4 +1,4 @@
-"""Runs a notebook's first cells, and interrupts the third one in an epoch.
+"""Runs a notebook's first cells, and interrupts the one that watches a run.
 
 Usage: interrupt_cell.py NOTEBOOK. Prints one JSON object: how often the cell's one display was
 drawn, its last text, and what was printed, by a cell after the interrupt too.
@@ -25,8 +25,8 @@ def main(file: str) -> None:
         ends = time.monotonic() + DEADLINE_S
         interrupted = False
         while not until():
-            if time.monotonic() > ends:
-                raise TimeoutError(f"nothing more after {DEADLINE_S} s; last: {drawn}")
+            if time.monotonic() > ends or not manager.is_alive():
+                raise TimeoutError(f"no end after {DEADLINE_S} s, or the kernel died: {drawn}")
             try:
                 message = client.get_iopub_msg(timeout=1)
             except Exception:
@@ -54,11 +54,11 @@ def main(file: str) -> None:
 
         return check
 
-    for source in cells[:2]:
+    for source in cells[:3]:
         listen(replied(client.execute(source)))
     drawn.clear()
     started = time.monotonic()
-    interrupted_reply = client.execute(cells[2])
+    interrupted_reply = client.execute(cells[3])
     listen(replied(interrupted_reply), interrupt_at="epoch 1/")
     after_s = time.monotonic() - started
     listen(

@@ -23,8 +23,8 @@ describe("the notebook of a live run", () => {
   afterAll(() => project?.remove());
 
   it("trains with the cells' own hooks, in one display that ends with the result", async () => {
-    const [panel = "", result = ""] = outputs[2] ?? [];
-    expect(outputs[2]).toHaveLength(2);
+    const [panel = "", result = ""] = outputs[3] ?? [];
+    expect(outputs[3]).toHaveLength(2);
     expect(panel).toMatch(/^<p><strong>done after 3 epochs: /);
     expect(panel).toContain("<svg");
     expect(rowsOf(result)).toEqual([["3", "3", "false"]]);
@@ -36,21 +36,21 @@ describe("the notebook of a live run", () => {
   });
 
   it("plots curves and success rates, and shows tasks", () => {
-    expect(outputs[3]?.[0]).toContain("● ");
-    const [histogram = "", tasks = ""] = outputs[4] ?? [];
+    expect(outputs[4]?.[0]).toContain("● ");
+    const [histogram = "", tasks = ""] = outputs[5] ?? [];
     expect(histogram).toContain("<svg");
     expect(rowsOf(tasks)).toHaveLength(10);
   });
 
   it("generates, tokenizes and evaluates with a warm engine", () => {
-    const [answers = "", tokens = ""] = outputs[5] ?? [];
+    const [answers = "", tokens = ""] = outputs[6] ?? [];
     expect(
       rowsOf(answers)
         .map(([prompt]) => prompt)
         .sort(),
     ).toEqual(["0", "0", "1", "1"]);
     expect(Number(rowsOf(tokens)[0]?.[1])).toBeGreaterThan(5);
-    const [report = ""] = outputs[6] ?? [];
+    const [report = ""] = outputs[7] ?? [];
     expect(rowsOf(report)[0]?.slice(0, 2)).toEqual(["16", "32"]);
   });
 });
