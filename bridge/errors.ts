@@ -67,6 +67,7 @@ const usageCodes = new Set([
   "hook-compile",
   "hook-load",
   "hook-export",
+  "hook-types",
   "python-missing",
   "python-version",
   "platform",

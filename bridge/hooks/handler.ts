@@ -1,8 +1,8 @@
 /** Answers the hook plane's requests with whatever runs rows: a pool of workers, or this thread. */
-import { readTextBatch } from "../arrow-read.js";
+import { readTextBatch, type TextBatch } from "../arrow-read.js";
 import type { ReplyColumn } from "../arrow-write.js";
 import { HookError } from "../errors.js";
-import { JSON_COLUMNS, Kind, Op, RESULT_COLUMNS, RESULT_KINDS } from "../wire.js";
+import { Column, JSON_COLUMNS, Kind, Op, RESULT_COLUMNS, RESULT_KINDS } from "../wire.js";
 import { whereOf } from "./columns.js";
 import type { PoolReply, PoolRequest } from "./job.js";
 import { toWireJson } from "./json.js";
@@ -37,20 +37,33 @@ export function createHandler({ info, hasAlgorithms, run, onFailure }: HandlerOp
     const batch = readTextBatch(payload);
     const where = whereOf(hookName(op, info), batch);
     const reply = await run({ id, op, attempt, rows: batch.rows, payload, where, release }, signal);
-    reportFirst(op, reply);
+    reportFirst(op, reply, batch);
     return op === Op.SCORE ? await scoreReply(reply) : jsonReply(jsonRows(reply, batch.rows));
   };
 }
 
-function firstOfEachKind(onFailure: (failure: Failed) => void): (op: Op, reply: PoolReply) => void {
+function firstOfEachKind(
+  onFailure: (failure: Failed) => void,
+): (op: Op, reply: PoolReply, batch: TextBatch) => void {
   const seen = new Set<string>();
-  return (op, { others }) => {
-    for (const result of others.values()) {
+  return (op, { others }, batch) => {
+    for (const [row, result] of others) {
       if (result.kind !== "failed" || seen.has(`${op} ${result.code}`)) continue;
       seen.add(`${op} ${result.code}`);
-      onFailure(result);
+      onFailure({ ...result, reason: result.reason + sampleText(op, batch, row) });
     }
   };
+}
+
+const SHOWN_CHARACTERS = 200;
+
+/** The beginning of what the hook was given, on a line of its own. */
+function sampleText(op: Op, batch: TextBatch, row: number): string {
+  const column = op === Op.SCORE ? Column.RESPONSE : op === Op.PARSE ? Column.ANSWER : null;
+  const text = column === null ? null : (batch.columns.get(column)?.get(row) ?? null);
+  if (text === null) return "";
+  const more = text.length > SHOWN_CHARACTERS ? ` … (${text.length} characters)` : "";
+  return `\n    ${column}: ${JSON.stringify(text.slice(0, SHOWN_CHARACTERS))}${more}`;
 }
 
 function missingHooks(info: HookInfo, hasAlgorithms: boolean): Map<Op, string> {

@@ -74,7 +74,10 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
+    """What an answer holds instead of a task; `code` is the failure's where the hook failed."""
+
     reason: str
+    code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +263,7 @@ class HookClient:
         text = row["json"]
         if text is None:
             self._count_failure(Op.PARSE, row)
-            return [Rejected(f"failed: {row['code']}: {row['reason']}")]
+            return [Rejected(f"failed: {row['code']}: {row['reason']}", row["code"])]
         return [
             Accepted(entry["task"], entry["messages"])
             if entry["kind"] == "accepted"

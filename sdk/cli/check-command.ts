@@ -1,4 +1,6 @@
 import { resolveConfig } from "../config/resolve.js";
+import { assertHookTypes } from "../preflight/hook-types.js";
+import { hookFiles } from "../run/hook-modules.js";
 import { type RunParts, realParts } from "../run/parts.js";
 import { withPreparedRun } from "../run/prepare.js";
 import { type RunArguments, splitArguments } from "./arguments.js";
@@ -18,6 +20,8 @@ export async function checkCommand(
   const say = (line: string): void => {
     if (!options.json) streams.output.write(`  ${toSafeText(line)}\n`);
   };
+  say("checking the hooks' types");
+  await assertHookTypes(hookFiles(config), config.projectDir);
   await withPreparedRun(
     {
       config,

@@ -38,7 +38,35 @@ export function track(state: ProgressState, event: RunEvent, nowMs: number): Pro
     return { ...next, phase: event.phase, detail: event.detail, firstEpochMs, epochEndsMs: ends };
   }
   if (event.type !== "metrics") return next;
-  return { ...next, values: { ...state.values, ...event.values } };
+  return { ...next, values: { ...withoutCounts(state.values, event.phase), ...event.values } };
+}
+
+const countsOf = {
+  agent: ["agent/failed/"],
+  environment: ["env/rejected/"],
+  validation: ["val/failed/"],
+};
+
+/** Without the counts by reason, which tell of one batch each: a reason that is gone has no number any more. */
+function withoutCounts(
+  values: Record<string, number>,
+  phase: keyof typeof countsOf,
+): Record<string, number> {
+  const names = Object.entries(values).filter(
+    ([name]) => !countsOf[phase].some((prefix) => name.startsWith(prefix)),
+  );
+  return Object.fromEntries(names);
+}
+
+/** How many of the last batch's calls failed, by code; abstentions are the hook's own choice and none. */
+export function failureCounts(values: Record<string, number>): [code: string, count: number][] {
+  const counts = new Map<string, number>();
+  for (const [name, count] of Object.entries(values)) {
+    const [, code] = /^(?:agent\/failed\/|env\/rejected\/failed: )(.+)$/.exec(name) ?? [];
+    if (code === undefined || code === "abstain") continue;
+    counts.set(code, (counts.get(code) ?? 0) + count);
+  }
+  return [...counts].sort(([, a], [, b]) => b - a);
 }
 
 /** Milliseconds until the last epoch ends, by the mean epoch so far; null before the first has ended. */

@@ -1,5 +1,5 @@
 import type { RunEvent } from "../run/events.js";
-import { type ProgressState, timeLeftMs } from "./progress-state.js";
+import { failureCounts, type ProgressState, timeLeftMs } from "./progress-state.js";
 
 // Terminal escapes and other control characters; a tab and a newline may stay.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
@@ -57,6 +57,7 @@ function epochLine(state: ProgressState, nowMs: number): string {
     agent && `agent ${agent}`,
     environment && `environment ${environment}`,
     environment && tasks && `tasks ${tasks}`,
+    failuresText(values),
     formatDuration(seconds),
   ];
   return parts.filter(Boolean).join("  |  ");
@@ -73,10 +74,16 @@ export function formatStatus(state: ProgressState, nowMs: number): string {
     state.epoch > 0 ? `epoch ${state.epoch}/${state.totalEpochs}` : null,
     state.detail === null ? state.phase : `${state.phase}: ${toSafeText(state.detail)}`,
     rewards && `reward ${rewards}`,
+    failuresText(state.values),
     formatDuration(nowMs - state.startedMs),
     left === null ? null : `about ${formatDuration(left)} left`,
   ];
   return parts.filter(Boolean).join("  |  ");
+}
+
+function failuresText(values: Record<string, number>): string | null {
+  const counts = failureCounts(values).map(([code, count]) => `${toSafeText(code)} ${count}`);
+  return counts.length === 0 ? null : `failed ${counts.join(", ")}`;
 }
 
 function numbers(values: Record<string, number>, names: [label: string, name: string][]): string {

@@ -69,17 +69,19 @@ const hooksSchema = z.strictObject({
       "Samples that an async hook may have under way at once (a reward's own `concurrency` wins).",
     ),
   on_failure: z
-    .enum(["exclude", "zero"])
-    .default("exclude")
+    .enum(["abstain", "zero", "stop"])
+    .default("abstain")
     .describe(
-      "What a failed score becomes: `exclude` leaves the response out of p̂ and of its group; `zero` makes it a reward of 0.",
+      "What a failed score becomes: `abstain` leaves the response out of p̂ and of its group; `zero` makes it a reward of 0; `stop` ends the run at the first failure of a reward or of a parse hook, with everything before it saved.",
     ),
   max_failure_rate: z
     .number()
     .min(0)
     .max(1)
     .default(0.1)
-    .describe("The share of a batch's hook calls that may fail before the run stops, from 0 to 1."),
+    .describe(
+      "The share of a batch's calls of the reward, or of the parse hook, that may fail before the run stops with its state saved, from 0 to 1.",
+    ),
 });
 
 const poolSchema = z.strictObject({

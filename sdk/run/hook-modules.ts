@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ConfigError } from "../../bridge/errors.js";
 import type { HookModules, ModuleRef } from "../../bridge/hooks/host.js";
@@ -32,6 +33,16 @@ export function toHookModules(config: ResolvedConfig, given: GivenHooks = {}): H
       ownModule("../curriculum/algorithms", "paper"),
     algorithms: ownModule("../curriculum/algorithms", "answerReward"),
   };
+}
+
+/** The user's own hook files, absolute. */
+export function hookFiles({ genenv, projectDir }: ResolvedConfig): string[] {
+  const { reward, environment, curriculum } = genenv.hooks;
+  return [reward, genenv.enable ? environment : null, curriculum].flatMap((spec) =>
+    spec === null || spec.startsWith("builtin:")
+      ? []
+      : [resolve(projectDir, spec.split("#")[0] ?? "")],
+  );
 }
 
 /** A reward as an evaluation takes it: a file, builtin:NAME, or a value of this process. */

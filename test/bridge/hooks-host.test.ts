@@ -261,9 +261,13 @@ test("the first failure of each kind is told with its file and line, the others 
       type: "warning",
       code: "hook-threw",
       message: expect.stringMatching(
-        /sample 0 of task t-0: TypeError: .*\n {4}at .*hostile\.ts:\d+:\d+/,
+        /sample 0 of task t-0: TypeError: .*\n {4}at .*hostile\.ts:\d+:\d+[\s\S]*\n {4}response: "throw"$/,
       ),
     },
-    { type: "warning", code: "hook-bad-result", message: expect.stringContaining("returned NaN") },
+    {
+      type: "warning",
+      code: "hook-bad-result",
+      message: expect.stringMatching(/ returned NaN .*\n {4}response: "nan"$/),
+    },
   ]);
 });

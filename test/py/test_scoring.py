@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from genenv.errors import HookError
 from genenv.loop.generation import Answer
 from genenv.loop.scoring import (
     failure_counts,
-    refuse_too_many_failures,
+    refuse_failed_scores,
     score_groups,
     trainable_answers,
 )
@@ -153,14 +155,19 @@ def test_failures_are_counted_by_code_and_abstentions_beside_them() -> None:
     assert failure_counts([]) == {}
 
 
+def limits(rate: float, on_failure: str = "abstain") -> dict[str, Any]:
+    return {"on_failure": on_failure, "max_failure_rate": rate}
+
+
 def test_a_share_of_failures_exactly_at_the_limit_is_allowed() -> None:
-    refuse_too_many_failures([group(TASK, failed(), scored(1.0), scored(1.0), scored(0.0))], 0.25)
+    tried = group(TASK, failed(), scored(1.0), scored(1.0), scored(0.0))
+    refuse_failed_scores([tried], limits(0.25))
 
 
 def test_one_failure_over_the_limit_stops_the_run_and_says_what_the_first_one_was() -> None:
     tried = group(TASK, failed("threw", "TypeError: x"), failed("timeout", "late"), scored(1.0))
     with pytest.raises(HookError) as caught:
-        refuse_too_many_failures([tried], 0.5)
+        refuse_failed_scores([tried], limits(0.5))
     assert caught.value.code == "too-many-failures"
     assert caught.value.message == (
         "2 of 3 scores failed (67%, more than genenv.hooks.max_failure_rate = 50%); "
@@ -169,7 +176,28 @@ def test_one_failure_over_the_limit_stops_the_run_and_says_what_the_first_one_wa
 
 
 def test_without_failures_a_limit_of_zero_is_kept_even_by_no_scores_at_all() -> None:
-    refuse_too_many_failures([group(TASK, scored(0.0), abstained())], 0.0)
-    refuse_too_many_failures([], 0.0)
+    refuse_failed_scores([group(TASK, scored(0.0), abstained())], limits(0.0))
+    refuse_failed_scores([], limits(0.0))
     with pytest.raises(HookError, match="1 of 1 scores failed"):
-        refuse_too_many_failures([group(TASK, failed())], 0.0)
+        refuse_failed_scores([group(TASK, failed())], limits(0.0))
+
+
+def test_on_failure_stop_takes_one_failure_and_no_abstention() -> None:
+    refuse_failed_scores([group(TASK, scored(0.0), abstained())], limits(1.0, "stop"))
+    with pytest.raises(HookError) as caught:
+        refuse_failed_scores(
+            [group(TASK, scored(1.0), failed("threw", "bad"))], limits(1.0, "stop")
+        )
+    assert caught.value.code == "hook-failed"
+    assert caught.value.message == (
+        "1 of 2 scores failed, and genenv.hooks.on_failure is stop; the first: threw: bad"
+    )
+
+
+def test_failures_made_zeros_count_against_the_limit_too() -> None:
+    tried = score_groups(
+        FakeClient({"a": failed()}), [TASK], [row(0, "a")], success_threshold=1.0, on_failure="zero"
+    )
+    assert tried[0].scores[0].value == 0.0
+    with pytest.raises(HookError, match="max_failure_rate"):
+        refuse_failed_scores(tried, limits(0.5, "zero"))

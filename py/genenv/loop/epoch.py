@@ -11,10 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from genenv.errors import HookError
 from genenv.hooks import Decision, HookClient
 from genenv.loop import scoring
 from genenv.loop.batch import Batch, fill_batch
 from genenv.loop.events import Progress
+from genenv.loop.failures import refuse_failures
 from genenv.loop.generation import Generation, generate, parse, pick_seeds
 from genenv.loop.ledger import Entry, Ledger
 from genenv.loop.metrics import (
@@ -85,7 +87,7 @@ class EpochRunner:
         timer = Timer({})
         generation = self._generate(epoch, timer) if self._environment else Generation([], [])
         batch = self._fill_batch(generation)
-        groups = self._try(batch.tasks, timer)
+        groups = self._try(epoch, batch.tasks, timer)
         if self._stop.is_set():
             raise InterruptedError("stopped before the agent's update")
         self.models_changed = True
@@ -138,12 +140,16 @@ class EpochRunner:
         )
         self._warn_of_failed("environment", rollout)
         self._progress.phase("parse", role="environment")
-        return timer.measure(
+        generation = timer.measure(
             "parse",
             lambda: parse(
                 self._client, prompts, rollout["rows"], seeds, epoch=epoch, fits=self._fits
             ),
         )
+        refuse_failures(
+            "parsed answers", generation.failures, len(generation.answers), genenv["hooks"]
+        )
+        return generation
 
     def _warn_of_failed(self, role: str, rollout: dict[str, Any]) -> None:
         """Prompts that veRL could not roll out have no rows and are lost to this epoch: say so."""
@@ -170,7 +176,7 @@ class EpochRunner:
             seed_fraction=seed_fraction if self._environment else 1.0,
         )
 
-    def _try(self, batch: list[Task], timer: Timer) -> list[Group]:
+    def _try(self, epoch: int, batch: list[Task], timer: Timer) -> list[Group]:
         self._progress.phase("agent-rollout", role="agent")
         rollout = timer.measure(
             "gen",
@@ -193,7 +199,12 @@ class EpochRunner:
                 on_failure=genenv["hooks"]["on_failure"],
             ),
         )
-        scoring.refuse_too_many_failures(groups, genenv["hooks"]["max_failure_rate"])
+        try:
+            scoring.refuse_failed_scores(groups, genenv["hooks"])
+        except HookError:
+            # For `genenv score --run`: the responses that a mended reward has to cope with.
+            self._write_rollouts(epoch, response_rows(epoch, "train", groups))
+            raise
         return groups
 
     def _update_agent(self, groups: list[Group], timer: Timer) -> set[str]:
@@ -358,11 +369,10 @@ class EpochRunner:
         self._ledger.add(entries)
         self._ledger.write()
         self._state.ledger_rows = len(self._ledger)
-        write_rollouts(
-            self._settings.run_dir / "rollouts",
-            f"epoch-{epoch:06d}",
-            answers + response_rows(epoch, "train", groups),
-        )
+        self._write_rollouts(epoch, answers + response_rows(epoch, "train", groups))
+
+    def _write_rollouts(self, epoch: int, rows: list[dict[str, Any]]) -> None:
+        write_rollouts(self._settings.run_dir / "rollouts", f"epoch-{epoch:06d}", rows)
 
 
 def _update(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from genenv.hooks import Accepted, HookClient, Seed
+from genenv.loop.failures import Failure
 from genenv.loop.pool import Pool, normalise
 from genenv.loop.tasks import Task
 from genenv.role.handle import RoleHandle
@@ -37,11 +38,17 @@ class Answer:
 
 @dataclass(frozen=True)
 class Generation:
-    """An epoch's answers and prompts, and how many were rejected for which reason."""
+    """An epoch's answers and prompts.
+
+    Attributes:
+        rejects: how many were rejected for which reason; of a hook that failed, its code alone.
+        failures: the answers over which the parse hook failed.
+    """
 
     prompts: list[list[dict[str, str]]]
     answers: list[Answer]
     rejects: Counter[str] = field(default_factory=Counter)
+    failures: list[Failure] = field(default_factory=list)
 
     @property
     def tasks(self) -> list[Task]:
@@ -118,6 +125,7 @@ def parse(
     """
     parsed = client.parse([row["text"] for row in rows], [seeds[row["prompt"]] for row in rows])
     rejects: Counter[str] = Counter()
+    failures: list[Failure] = []
     seen: set[str] = set()
     answers = []
     for place, (row, items) in enumerate(zip(rows, parsed, strict=True)):
@@ -128,22 +136,32 @@ def parse(
         for index, item in enumerate(items):
             if not isinstance(item, Accepted):
                 reasons.append(item.reason)
-                continue
-            if item.task["groundTruth"] is None:
-                reasons.append("no-ground-truth")
+                if item.code is None:
+                    rejects[item.reason] += 1
+                else:
+                    # The whole reason, with its stack, is the ledger's.
+                    rejects[f"failed: {item.code}"] += 1
+                    reason = item.reason.removeprefix(f"failed: {item.code}: ")
+                    failures.append(Failure(item.code, reason))
                 continue
             task = _task(item, f"{answer_id}-t{index}", answer_id, shown, epoch)
-            key = normalise(task.prompt_text)
-            if key in seen:
-                reasons.append("duplicate")
-            elif not fits(task.messages):
-                reasons.append("prompt-too-long")
-            else:
-                seen.add(key)
-                tasks.append(task)
-        rejects.update(reasons)
+            why_not = _why_not(task, seen, fits)
+            if why_not is not None:
+                reasons.append(why_not)
+                rejects[why_not] += 1
+                continue
+            seen.add(normalise(task.prompt_text))
+            tasks.append(task)
         answers.append(Answer(answer_id, row, row["prompt"], shown, tuple(tasks), tuple(reasons)))
-    return Generation(prompts, answers, rejects)
+    return Generation(prompts, answers, rejects, failures)
+
+
+def _why_not(task: Task, seen: set[str], fits: Any) -> str | None:
+    if task.ground_truth is None:
+        return "no-ground-truth"
+    if normalise(task.prompt_text) in seen:
+        return "duplicate"
+    return None if fits(task.messages) else "prompt-too-long"
 
 
 def _task(item: Accepted, task_id: str, parent: str, seeds: tuple[str, ...], epoch: int) -> Task:

@@ -9,6 +9,7 @@ import importlib.util
 import inspect
 import math
 import numbers
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -40,6 +41,9 @@ class PythonReward:
     def __init__(self, function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
         self._function = function
         self._arguments = dict(arguments)
+        self._told: set[str] = set()
+        # Told the first failure of each kind: its code as a warning's, and its text.
+        self.warn: Callable[[str, str], None] = lambda _code, _message: None
 
     def score(
         self,
@@ -56,7 +60,12 @@ class PythonReward:
         sources = data_sources or [None] * count
         infos = extras or [{}] * count
         calls = zip(responses, ground_truths, task_ids, sources, infos, strict=True)
-        return [self._one(*call) for call in calls]
+        results = [self._one(*call) for call in calls]
+        for result in results:
+            if result.code is not None and result.code not in self._told:
+                self._told.add(result.code)
+                self.warn(f"hook-{result.code}", result.reason or "")
+        return results
 
     def _one(
         self, response: str, truth: Any, task_id: str, source: str | None, info: Mapping[str, Any]
@@ -72,9 +81,16 @@ class PythonReward:
             if inspect.iscoroutine(value):
                 value = asyncio.run(value)
         except Exception as error:
-            reason = f"the Python reward threw for a response to task {task_id}: {error!r}"
+            reason = f"the Python reward threw for a response to task {task_id}: {_trace(error)}"
             return ScoreResult(kind="failed", code="threw", reason=reason)
         return _result(value, task_id)
+
+
+def _trace(error: Exception) -> str:
+    """The error with the user's own file and line: the innermost frame."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f"\n    at {frames[-1].filename}:{frames[-1].lineno}" if len(frames) > 1 else ""
+    return f"{error!r}{where}"
 
 
 def _result(value: Any, task_id: str) -> ScoreResult:

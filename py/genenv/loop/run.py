@@ -18,11 +18,11 @@ from genenv.loop.events import Emit, Progress
 from genenv.loop.ledger import Ledger
 from genenv.loop.metrics import reward_metrics
 from genenv.loop.pool import Pool
-from genenv.loop.python_reward import load_python_reward
+from genenv.loop.python_reward import PythonReward, load_python_reward
 from genenv.loop.record import response_rows
 from genenv.loop.rewind import rewind
 from genenv.loop.rollouts import write_rollouts
-from genenv.loop.scoring import score_groups
+from genenv.loop.scoring import refuse_failed_scores, score_groups
 from genenv.loop.settings import Settings, from_params
 from genenv.loop.stack import Stack
 from genenv.loop.state import LoopState
@@ -84,6 +84,9 @@ class _Run:
         self._client = client
         self._scorer = load_python_reward(settings.agent) or client
         self._progress = progress
+        if isinstance(self._scorer, PythonReward):
+            # The hook host itself tells the first failures of TypeScript's.
+            self._scorer.warn = progress.warning
         if trackers(settings.agent):
             agent = stack.roles["agent"]
             progress.track = lambda values, step: agent.call("track", values=values, step=step)
@@ -204,10 +207,18 @@ class _Run:
         )
 
     def _validate(self) -> None:
-        """Score the validation data; nothing where there is none, or where the user stops it."""
-        if self._validation_tasks:
+        """Score the validation data; nothing where there is none, or where the user stops it.
+
+        A hook that fails too often ends the run here too, with the epoch saved.
+        """
+        if not self._validation_tasks:
+            return
+        try:
             with contextlib.suppress(InterruptedError):
                 self._score_validation()
+        except HookError:
+            self._save()
+            raise
 
     def _score_validation(self) -> None:
         self._progress.phase("validation", role="agent")
@@ -234,6 +245,7 @@ class _Run:
             f"validation-{self._state.epoch:06d}",
             response_rows(self._state.epoch, "validation", groups),
         )
+        refuse_failed_scores(groups, genenv["hooks"])
 
 
 def _refuse_another_state(found: Path, saved: dict[str, Any], state: LoopState) -> None:

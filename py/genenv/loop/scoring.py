@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from genenv.errors import HookError
 from genenv.hooks import ScoreResult
+from genenv.loop.failures import Failure, refuse_failures
 from genenv.loop.generation import Answer
 from genenv.loop.python_reward import Scorer
 from genenv.loop.tasks import Task
@@ -150,20 +150,8 @@ def failure_counts(groups: Sequence[Group]) -> dict[str, int]:
     return counts
 
 
-def refuse_too_many_failures(groups: Sequence[Group], limit: float) -> None:
-    """Raise when more than ``limit`` of the responses have a failed score.
-
-    Raises:
-        HookError: with the share, and the first failure's own text.
-    """
+def refuse_failed_scores(groups: Sequence[Group], hooks: Mapping[str, Any]) -> None:
+    """Raise where the failed scores of a batch end the run; see ``refuse_failures``."""
     scores = [score for group in groups for score in group.scores]
-    failed = [score for score in scores if score.code is not None]
-    if not failed or len(failed) / len(scores) <= limit:
-        return
-    first = failed[0]
-    raise HookError(
-        f"{len(failed)} of {len(scores)} scores failed ({len(failed) / len(scores):.0%}, more than "
-        f"genenv.hooks.max_failure_rate = {limit:.0%}); the first: {first.code}: {first.reason}",
-        code="too-many-failures",
-        hint="mend the reward hook and resume the run, or raise genenv.hooks.max_failure_rate",
-    )
+    failed = [Failure(s.code, s.reason or "") for s in scores if s.code is not None]
+    refuse_failures("scores", failed, len(scores), hooks)

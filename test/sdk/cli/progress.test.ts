@@ -99,6 +99,20 @@ describe("without a terminal", () => {
     ]);
   });
 
+  test("failures are counted by reason on the epoch's line, and abstentions are none", () => {
+    const agent = (epoch: number, counts: Record<string, number>): RunEvent[] => [
+      phase(epoch, "reward"),
+      metrics(epoch, "agent", { "agent/reward_mean": 0.5, "agent/failed/abstain": 9, ...counts }),
+      metrics(epoch, "environment", { "env/rejected/failed: threw": 1, "env/rejected/no-task": 3 }),
+      phase(epoch, "epoch-end"),
+    ];
+    const counts = { "agent/failed/threw": 2, "agent/failed/timeout": 4 };
+    const [first, second] = shown([...agent(1, counts), ...agent(2, {})]);
+    expect(first).toMatch(/ {2}\| {2}failed timeout 4, threw 3 {2}\| /);
+    // A reason that is gone has no number of an earlier epoch.
+    expect(second).toMatch(/ {2}\| {2}failed threw 1 {2}\| /);
+  });
+
   test("plain GRPO shows nothing of an environment", () => {
     const [line] = shown([
       phase(1, "reward"),

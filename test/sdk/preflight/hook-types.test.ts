@@ -1,0 +1,61 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { checkCommand } from "../../../sdk/cli/check-command.js";
+import { assertHookTypes } from "../../../sdk/preflight/hook-types.js";
+import { fakeParts } from "../run/fake-parts.js";
+import { tempProject } from "../run/project.js";
+import { rejectionOf, tempFolder } from "../temp.js";
+
+const good = `\
+import { defineReward } from "genenv";
+import { z } from "zod";
+export default defineReward({
+  name: "digits",
+  groundTruth: z.string(),
+  score: ({ response, groundTruth }) => (response === groundTruth ? 1 : 0),
+});
+`;
+
+test("a hook whose types are right is taken, where the project has no package and no tsconfig.json", async () => {
+  const cwd = tempFolder({ "reward.ts": good, "plain.js": "const x = ;" });
+  await assertHookTypes([join(cwd, "reward.ts"), join(cwd, "plain.js")], cwd);
+  await assertHookTypes([join(cwd, "none.ts")], cwd);
+});
+
+test("type errors of a hook and of what it imports are named with file, line and column", async () => {
+  const cwd = tempFolder({
+    "reward.ts": good
+      .replace("? 1 : 0", '? bonus : "no"')
+      .replace("import", 'import { bonus } from "./lib/bonus.js";\nimport'),
+    "lib/bonus.ts": 'export const bonus: number = "1";\n',
+  });
+  const error = await rejectionOf(assertHookTypes([join(cwd, "reward.ts")], cwd));
+  expect(error).toMatchObject({ code: "hook-types", place: { line: 1, column: 14 } });
+  expect(error.message.split("\n")[0]).toBe(
+    "lib/bonus.ts:1:14: Type 'string' is not assignable to type 'number'. (TS2322)",
+  );
+  expect(error.message).toMatch(/\nreward\.ts:7:41: Type 'number \| "no"' is not assignable/);
+});
+
+test("the project's own tsconfig.json is the one that counts", async () => {
+  const implicit = `${good}function f(x) { return x; }\nvoid f;\n`;
+  const strict = tempFolder({ "reward.ts": implicit });
+  expect(
+    (await rejectionOf(assertHookTypes([join(strict, "reward.ts")], strict))).message,
+  ).toContain("reward.ts:8:12: Parameter 'x' implicitly has an 'any' type.");
+  const config = {
+    compilerOptions: { target: "ES2022", module: "NodeNext", strict: true, noImplicitAny: false },
+  };
+  const lax = tempFolder({ "reward.ts": implicit, "tsconfig.json": JSON.stringify(config) });
+  await assertHookTypes([join(lax, "reward.ts")], lax);
+});
+
+test("genenv check shows them before anything else is started", async () => {
+  const cwd = await tempProject({ "reward.ts": good.replace("? 1 : 0", '? "yes" : 0') });
+  const parts = fakeParts();
+  const output = { write: () => true };
+  const error = await rejectionOf(checkCommand(["my.yaml"], {}, { output, parts, cwd }));
+  expect(error).toMatchObject({ code: "hook-types" });
+  expect(error.message).toMatch(/^reward\.ts:6:41: Type 'string \| number' is not assignable/);
+  expect(parts.hosts).toEqual([]);
+});
