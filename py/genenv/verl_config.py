@@ -25,6 +25,13 @@ _MICRO_BATCH = "micro_batch_size"
 # Logits of a 49k vocabulary take 0.2 GB a thousand tokens; a training step holds several copies.
 _CPU_MICRO_BATCH_TOKENS = 1024
 _RWR_WEIGHT_CAP = 4.0
+# Enough for any rate: the hook host scores, and a worker only hands trajectories on in batches.
+_REWARD_WORKERS = 1
+REWARD_MANAGER = {
+    "source": "importlib",
+    "name": "HookRewardManager",
+    "module": {"path": "pkg://genenv.plugin.reward_manager"},
+}
 
 
 def verl_defaults() -> DictConfig:
@@ -114,6 +121,8 @@ def _role_overlay(role: Role, genenv: dict[str, Any]) -> dict[str, Any]:
         "genenv_lambda": float(genenv["lambda"]),
         "genenv_weight_cap": _RWR_WEIGHT_CAP,
     }
+    if role == "agent" and genenv["hooks"]["scoring"] == "overlap":
+        tree["reward"] = {"num_workers": _REWARD_WORKERS, "reward_manager": REWARD_MANAGER}
     if role == "environment" and genenv["env_update"] == "rwr":
         tree["algorithm"]["adv_estimator"] = RWR
         tree["actor_rollout_ref"]["actor"]["policy_loss"] = {"loss_mode": RWR}

@@ -29,9 +29,7 @@ export function parseGenenvSection(section: unknown, placeOf: PlaceOf): GenenvCo
 
 /** Values of the design that this version can't carry out: refused, so that nobody waits for them to work. */
 const withoutEffect: readonly {
-  path:
-    | readonly ["ray_address" | "labels"]
-    | readonly ["hooks", "scoring" | "placement" | "address"];
+  path: readonly ["ray_address" | "labels"] | readonly ["hooks", "placement" | "address"];
   refuses: (genenv: GenenvConfig) => boolean;
   reason: string;
   hint?: string;
@@ -66,11 +64,6 @@ const withoutEffect: readonly {
     refuses: ({ labels }) => labels === "majority",
     reason:
       "a vote needs the answer in each response, and a reward tells a score only; compute groundTruth in the parse hook",
-  },
-  {
-    path: ["hooks", "scoring"],
-    refuses: ({ hooks }) => hooks.scoring !== "batch",
-    reason: "rewards are scored in whole batches after the rollout; overlap is not possible yet",
   },
 ];
 

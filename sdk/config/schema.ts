@@ -26,7 +26,7 @@ const hooksSchema = z.strictObject({
     .enum(["batch", "overlap"])
     .default("batch")
     .describe(
-      "When rewards are computed: `batch`, all responses once the rollout ends; `overlap`, each in veRL's reward workers while others still generate (not possible yet: refused).",
+      "When rewards are computed: `batch`, all responses once the rollout ends, which is faster where a reward takes no time; `overlap`, each by veRL's reward workers while others still generate, for rewards that wait (a judge, a sandbox).",
     ),
   placement: z
     .enum(["driver", "node"])

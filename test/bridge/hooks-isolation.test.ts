@@ -1,6 +1,8 @@
 import { rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { Op } from "../../bridge/wire.js";
 import {
   connectTo,
@@ -94,7 +96,13 @@ test("a hook that throws is shown with its own file and line", async () => {
 
 test("what is no result is a failure that shows the value", async () => {
   const client = await connectTo(hostile);
-  const shown = { nan: "NaN", string: 'the string "1"', undefined: "undefined" };
+  const shown = {
+    nan: "NaN",
+    infinity: "Infinity",
+    string: 'the string "1"',
+    undefined: "undefined",
+    array: "an array of 2",
+  };
   for (const [response, value] of Object.entries(shown)) {
     expect(await guilty(client, response)).toBe(
       `bad-result: reward "hostile" returned ${value} for sample 3 of task t-3; ` +
@@ -137,6 +145,44 @@ test("async hooks run many samples at once, and never more than they allow", asy
   const tookMs = performance.now() - startedMs;
   expect(tookMs).toBeGreaterThan(780);
   expect(tookMs).toBeLessThan(3_000);
+});
+
+test("512 samples that wait for a judge are 64 at a time", async () => {
+  let underWay = 0;
+  let most = 0;
+  // Answers only when 64 ask, or when no more are left to ask: fewer at a time would hang here.
+  let waiting: (() => void)[] = [];
+  let asked = 0;
+  const judge = createServer((request, response) => {
+    underWay += 1;
+    asked += 1;
+    most = Math.max(most, underWay);
+    request.resume();
+    waiting.push(() => {
+      underWay -= 1;
+      response.end("1");
+    });
+    if (waiting.length < 64 && asked < 512) return;
+    const ready = waiting;
+    waiting = [];
+    // A moment, in which a 65th would come if it were let through.
+    setTimeout(() => {
+      for (const answer of ready) answer();
+    }, 20);
+  });
+  await new Promise<void>((resolve) => judge.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    judge.closeAllConnections();
+    judge.close();
+  });
+  process.env.GENENV_TEST_JUDGE = `http://127.0.0.1:${(judge.address() as AddressInfo).port}`;
+  const host = await startHost("hooks/judge.ts", {
+    // One thread: a second may still be loading when the batch comes, and its half would wait.
+    limits: { ...LIMITS, workers: 1, timeoutMs: 20_000, batchTimeoutMs: 40_000, heapMb: 256 },
+  });
+  const client = await connectTo(host);
+  expect(await client.score(Array(512).fill("is it right?"))).toEqual(Array(512).fill(1));
+  expect([asked, most]).toEqual([512, 64]);
 });
 
 test("among async samples under way only the guilty one fails", async () => {

@@ -33,7 +33,7 @@ GENENV: dict[str, Any] = {
     "seed": 23,
     "keep_best": False,
     "pool": {"cap": 6, "seed_fraction": 0.5, "near_duplicate": 0.9},
-    "hooks": {"on_failure": "abstain", "max_failure_rate": 1.0},
+    "hooks": {"on_failure": "abstain", "max_failure_rate": 1.0, "scoring": "batch"},
 }
 
 

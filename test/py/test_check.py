@@ -55,6 +55,7 @@ def params(tmp_path: Path, train: list[str], **reward: Any) -> dict[str, Any]:
     }
     genenv = {
         "enable": False,
+        "hooks": {"scoring": "batch"},
         "device": "cpu",
         "env_update": "rwr",
         "lambda": 5,

@@ -34,8 +34,12 @@ class Failing(WorldClient):
         return parsed
 
 
+def hooks(on_failure: str, rate: float) -> dict[str, Any]:
+    return {"on_failure": on_failure, "max_failure_rate": rate, "scoring": "batch"}
+
+
 def world_with(folder: Path, client: WorldClient, on_failure: str, rate: float = 1.0) -> World:
-    world = World(folder, hooks={"on_failure": on_failure, "max_failure_rate": rate})
+    world = World(folder, hooks=hooks(on_failure, rate))
     world.client = client
     return world
 
@@ -72,7 +76,7 @@ def test_a_stop_saves_what_was_learnt_before_and_the_run_goes_on_from_there(
     assert "epoch-000002.parquet" in world.rollouts()
     world.client = WorldClient()
     assert world.run(3, resume=True)["epochs"] == 3
-    whole = World(tmp_path / "whole", hooks={"on_failure": on_failure, "max_failure_rate": rate})
+    whole = World(tmp_path / "whole", hooks=hooks(on_failure, rate))
     whole.run(3)
     assert world.rollouts() == whole.rollouts()
 

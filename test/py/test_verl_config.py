@@ -24,6 +24,7 @@ OmegaConf.set_struct(DEFAULTS, False)
 for unused in ("critic", "reward_model"):
     del DEFAULTS[unused]
 GENENV: dict[str, Any] = {
+    "hooks": {"scoring": "batch"},
     "enable": True,
     "device": "cpu",
     "env_update": "rwr",
@@ -453,3 +454,15 @@ def test_lora_is_refused_on_a_cpu_where_its_weights_would_not_reach_the_rollout(
     with pytest.raises(ConfigError, match="lora_rank` is 8"):
         config_of(lora)
     assert config_of(lora, device="cuda").actor_rollout_ref.model.lora_rank == 8
+
+
+# -- scoring ---------------------------------------------------------------------------------------
+
+
+def test_overlap_gives_the_agent_a_reward_worker_with_our_manager_and_nobody_else() -> None:
+    overlap = GENENV | {"hooks": {"scoring": "overlap"}}
+    reward = config_of({}, "agent", genenv=overlap).reward
+    assert (reward.num_workers, reward.reward_manager.name) == (1, "HookRewardManager")
+    assert reward.reward_manager.module.path == "pkg://genenv.plugin.reward_manager"
+    assert config_of({}, "environment", genenv=overlap).reward.num_workers == 0
+    assert config_of({}, "agent").reward.num_workers == 0

@@ -25,6 +25,7 @@ from genenv.loop.metrics import (
     environment_metrics,
     update_metrics,
 )
+from genenv.loop.overlap import ALL_COLUMNS, task_texts
 from genenv.loop.python_reward import Scorer
 from genenv.loop.record import Rewards, answer_rows, ledger_entries, response_rows
 from genenv.loop.rollouts import write_rollouts
@@ -184,6 +185,7 @@ class EpochRunner:
                 self._stop,
                 prompts=[task.messages for task in batch],
                 n=self._settings.responses_per_task,
+                **self.overlap(batch),
             ),
         )
         self._warn_of_failed("agent", rollout)
@@ -206,6 +208,14 @@ class EpochRunner:
             self._write_rollouts(epoch, response_rows(epoch, "train", groups))
             raise
         return groups
+
+    def overlap(self, tasks: list[Task]) -> dict[str, Any]:
+        """What a rollout takes for its responses to be scored as they come; nothing in batches."""
+        if self._settings.genenv["hooks"]["scoring"] != "overlap":
+            return {}
+        is_hook = self._scorer is self._client
+        uses = self._client.describe().uses if is_hook else ALL_COLUMNS
+        return {"tasks": task_texts(tasks, uses)}
 
     def _update_agent(self, groups: list[Group], timer: Timer) -> set[str]:
         """Train on the scored responses; gives the ids of the tasks that were trained on."""

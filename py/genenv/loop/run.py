@@ -17,6 +17,7 @@ from genenv.loop.epoch import EpochRunner
 from genenv.loop.events import Emit, Progress
 from genenv.loop.ledger import Ledger
 from genenv.loop.metrics import reward_metrics
+from genenv.loop.overlap import hooks_environment
 from genenv.loop.pool import Pool
 from genenv.loop.python_reward import PythonReward, load_python_reward
 from genenv.loop.record import response_rows
@@ -47,6 +48,7 @@ def train(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str
         settings.device,
         settings.genenv["fast_start"],
         settings.genenv["ray_address"],
+        hooks_environment(settings.hook_address, settings.hook_token, settings.remote_hooks),
     )
     progress = Progress(emit, settings.run_dir / "metrics.jsonl")
     try:
@@ -228,6 +230,7 @@ class _Run:
             prompts=[task.messages for task in self._validation_tasks],
             n=int(kwargs.n),
             validate=True,
+            **self._runner.overlap(self._validation_tasks),
         )
         genenv = self._settings.genenv
         groups = score_groups(

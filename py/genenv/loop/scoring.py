@@ -8,6 +8,7 @@ from typing import Any
 from genenv.hooks import ScoreResult
 from genenv.loop.failures import Failure, refuse_failures
 from genenv.loop.generation import Answer
+from genenv.loop.overlap import results_of
 from genenv.loop.python_reward import Scorer
 from genenv.loop.tasks import Task
 
@@ -62,12 +63,13 @@ def score_groups(
     success_threshold: float,
     on_failure: str,
 ) -> list[Group]:
-    """Score a whole rollout in one batch.
+    """Score a whole rollout in one batch, unless reward workers did it while others generated.
 
     Args:
         scorer: the hook plane, or a Python reward.
         tasks: P tasks that were rolled out.
-        rows: the rollout's rows; ``row["prompt"]`` is the index into ``tasks``.
+        rows: the rollout's rows; ``row["prompt"]`` is the index into ``tasks``, ``row["score"]``
+            what a reward worker told.
         success_threshold: value from which a score without a word on success is one.
         on_failure: ``zero`` makes a failed score a 0; otherwise it stays failed.
 
@@ -75,14 +77,17 @@ def score_groups(
         One group a task, in order; a task whose rollout failed has an empty one.
     """
     owners = [tasks[row["prompt"]] for row in rows]
-    results = scorer.score(
-        [row["text"] for row in rows],
-        [task.ground_truth for task in owners],
-        [task.id for task in owners],
-        messages=[task.messages for task in owners],
-        data_sources=[task.data_source for task in owners],
-        extras=[task.extra for task in owners],
-    )
+    if any("score" in row for row in rows):
+        results = results_of(rows)
+    else:
+        results = scorer.score(
+            [row["text"] for row in rows],
+            [task.ground_truth for task in owners],
+            [task.id for task in owners],
+            messages=[task.messages for task in owners],
+            data_sources=[task.data_source for task in owners],
+            extras=[task.extra for task in owners],
+        )
     if on_failure == "zero":
         results = [_as_zero(result) if result.kind == "failed" else result for result in results]
     groups = []

@@ -31,6 +31,7 @@ class Stack:
         fast_start: fork from a warm server (Linux) instead of starting each process plainly;
             only on a cluster of our own.
         ray_address: the cluster to join; None starts one on this machine.
+        variables: more of the environment of every process.
         roles: the started roles by name.
     """
 
@@ -38,6 +39,7 @@ class Stack:
     device: Device
     fast_start: bool
     ray_address: str | None = None
+    variables: dict[str, str] = field(default_factory=dict)
     roles: dict[str, RoleHandle] = field(default_factory=dict)
     _folder: Path | None = None
     _fork_server: ForkServer | None = None
@@ -60,6 +62,7 @@ class Stack:
         self.logs.mkdir(parents=True, exist_ok=True)
         environment = worker_environment(self.device, os.cpu_count() or 1, _KV_CACHE_GIB)
         environment["PYTHONPATH"] = ray_cluster.python_path()
+        environment |= self.variables
         # vLLM's sockets and everybody's temporary files go when the folder goes.
         temporary = self._folder / "tmp"
         temporary.mkdir()

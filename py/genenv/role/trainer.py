@@ -27,6 +27,7 @@ from verl.utils import tensordict_utils as tu
 from verl.utils.debug import marked_timer
 from verl.utils.tracking import Tracking
 
+from genenv.loop.overlap import TASK_COLUMN, told_score
 from genenv.verl_config import trackers
 
 TRAINER_NAME = "genenv_role"
@@ -92,6 +93,7 @@ class RoleTrainer(PPOTrainerSync):
         prompts: list[list[dict[str, str]]],
         n: int,
         *,
+        tasks: list[str] | None = None,
         validate: bool = False,
         timeout_s: float = 3600.0,
     ) -> dict[str, Any] | None:
@@ -100,13 +102,16 @@ class RoleTrainer(PPOTrainerSync):
         Args:
             prompts: P chats, each a list of ``{"role", "content"}``.
             n: responses a prompt.
+            tasks: P tasks as ``genenv.loop.overlap`` writes them, where reward workers are to score
+                each response as it comes (``genenv.hooks.scoring: overlap``).
             validate: sample as ``rollout.val_kwargs`` says instead of as in training.
             timeout_s: give up after this long.
 
         Returns:
             None if it was cancelled. Else ``rows``: P x n rows in prompt order, each ``{"prompt",
-            "key", "tag", "text", "tokens"}`` where ``prompt`` is the index into ``prompts``; and
-            ``failed``: indices of prompts that veRL could not roll out.
+            "key", "tag", "text", "tokens"}`` where ``prompt`` is the index into ``prompts``, with
+            ``tasks`` also ``"score"``, what the reward worker told; and ``failed``: indices of
+            prompts that veRL could not roll out.
         """
         partition = "val" if validate else "train"
         uids = [uuid.uuid4().hex for _ in prompts]
@@ -115,7 +120,9 @@ class RoleTrainer(PPOTrainerSync):
             for _ in uids
         ]
         tq.kv_batch_put(keys=uids, partition_id=partition, tags=tags)
-        self.agent_loop_manager.generate_sequences(self._prompt_batch(prompts, uids, n, validate))
+        self.agent_loop_manager.generate_sequences(
+            self._prompt_batch(prompts, uids, n, validate, tasks)
+        )
         tags = self._wait_for(uids, partition, timeout_s)
         if tags is None:
             return None
@@ -128,7 +135,8 @@ class RoleTrainer(PPOTrainerSync):
         )
         rows: list[dict[str, Any]] = []
         if keys:
-            data = tq.kv_batch_get(keys=keys, partition_id=partition, select_fields=["responses"])
+            names = ["responses"] if tasks is None else ["responses", "extra_fields"]
+            data = tq.kv_batch_get(keys=keys, partition_id=partition, select_fields=names)
             responses = list(data["responses"].unbind())
             texts = self.tokenizer.batch_decode(responses, skip_special_tokens=True)
             for key, text, tokens in zip(keys, texts, responses, strict=True):
@@ -141,12 +149,20 @@ class RoleTrainer(PPOTrainerSync):
                         "tokens": len(tokens),
                     }
                 )
+            if tasks is not None:
+                for row, extra in zip(rows, tu.get(data, "extra_fields"), strict=True):
+                    row["score"] = told_score(extra)
             if validate:
                 tq.kv_clear(keys=keys, partition_id=partition)
         return {"rows": rows, "failed": failed}
 
     def _prompt_batch(
-        self, prompts: list[list[dict[str, str]]], uids: list[str], n: int, validate: bool
+        self,
+        prompts: list[list[dict[str, str]]],
+        uids: list[str],
+        n: int,
+        validate: bool,
+        tasks: list[str] | None,
     ) -> TensorDict:
         count = len(prompts)
         fields = {
@@ -158,6 +174,8 @@ class RoleTrainer(PPOTrainerSync):
             "extra_info": _objects([{"index": i} for i in range(count)]),
             "__rollout_n__": _objects([n] * count),
         }
+        if self.get_reward_handles() is not None:
+            fields[TASK_COLUMN] = _objects(tasks or [""] * count)
         batch = tu.get_tensordict(fields)
         if validate:
             tu.assign_non_tensor_data(batch, "validate", True)

@@ -152,7 +152,6 @@ describe("values that can't be carried out", () => {
     ["genenv.ray_address=head", /genenv\.ray_address.*neither auto nor a host and a port/],
     ["genenv.hooks.placement=node", /genenv\.hooks\.placement.*not possible yet/],
     ["genenv.hooks.address=10.0.0.1", /genenv\.hooks\.address.*on a Unix socket/],
-    ["genenv.hooks.scoring=overlap", /genenv\.hooks\.scoring.*not possible yet/],
     ["genenv.labels=majority", /genenv\.labels.*groundTruth in the parse hook/],
     ["trainer.resume_mode=resume_path", /trainer\.resume_mode.*newest complete checkpoint/],
     ["trainer.resume_from_path=runs/x", /trainer\.resume_from_path.*newest complete checkpoint/],

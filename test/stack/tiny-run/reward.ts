@@ -14,3 +14,16 @@ export default defineReward({
     return score(Math.min(digits, 3) / 3, { success: digits >= 3, metrics: { digits } });
   },
 });
+
+/** The same, but it throws over each response with a 7 in it. */
+export const failing = defineReward({
+  name: "no-sevens",
+  groundTruth: z.string(),
+  uses: ["extra"],
+  score({ response }) {
+    if (response.includes("~")) return abstain("tilde");
+    if (response.includes("7")) throw new RangeError("a seven");
+    const digits = response.match(/\d/g)?.length ?? 0;
+    return score(Math.min(digits, 3) / 3, { success: digits >= 3, metrics: { digits } });
+  },
+});
