@@ -1,1 +1,2 @@
 export function buildPage(): Promise<void>;
+export function buildPlots(): Promise<void>;

@@ -5,7 +5,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
-import { buildPage } from "../scripts/build-page.mjs";
+import { buildPage, buildPlots } from "../scripts/build-page.mjs";
 
 const root = join(import.meta.dirname, "..");
 
@@ -23,7 +23,10 @@ export default async function setup(): Promise<void> {
     platform: "node",
     target: "es2022",
     sourcemap: true,
+    // As tsc does; the package test packs what is in dist.
+    sourcesContent: false,
     logLevel: "error",
   });
   await buildPage();
+  await buildPlots();
 }

@@ -7,6 +7,7 @@ const labelWidth = 20;
 const bold = (text: string): string => `\u001b[1m${text}\u001b[22m`;
 const dim = (text: string): string => `\u001b[2m${text}\u001b[22m`;
 const green = (text: string): string => `\u001b[32m${text}\u001b[39m`;
+const greenKept = (text: string): string => text.replace(/\bkept \d+/, green);
 const yellow = (text: string): string => `\u001b[33m${text}\u001b[39m`;
 
 /** The panel: phase and time, both curves, success rates, tasks, failures, speed, and the last task. */
@@ -24,7 +25,7 @@ export function formatPanel(state: LiveState, nowMs: number, columns: number): s
     state.tasksEpoch > 0
       ? line("success rates p̂", `0 ${sparkline(state.rates, 0)} 1   epoch ${state.tasksEpoch}`)
       : null,
-    state.outcomes.size > 0 ? line("tasks", counts(state.outcomes), green) : null,
+    state.outcomes.size > 0 ? line("tasks", counts(state.outcomes), greenKept) : null,
     state.rejects.size > 0 ? line("rejected answers", counts(state.rejects), yellow) : null,
     state.failures.size > 0 ? line("without a score", counts(state.failures), yellow) : null,
     state.tokensPerSecond === null

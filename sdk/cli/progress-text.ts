@@ -90,13 +90,15 @@ function numbers(values: Record<string, number>, names: [label: string, name: st
   return names
     .flatMap(([label, name]) => {
       const value = values[name];
-      return value === undefined ? [] : [`${label} ${formatNumber(value)}`];
+      return value === undefined ? [] : [`${label} ${formatNumber(name, value)}`];
     })
     .join(" ");
 }
 
-const formatNumber = (value: number): string =>
-  Number.isInteger(value) && Math.abs(value) >= 2 ? String(value) : value.toFixed(3);
+const isCount = (name: string): boolean => name.startsWith("tasks/") || name === "val/responses";
+
+const formatNumber = (name: string, value: number): string =>
+  isCount(name) ? String(value) : value.toFixed(3);
 
 /** 5 s, 2 min 5 s, 1 h 5 min. */
 export function formatDuration(ms: number): string {

@@ -26,10 +26,11 @@ function codesListed(): string[] {
   const page = readPage("docs/errors.md");
   const cells = page.split("\n").map((line) => /^\| (`.*?) \|/.exec(line)?.[1] ?? "");
   const defects = page.slice(page.indexOf("## Defects"));
-  return [...cells, defects].flatMap((text) =>
-    [...text.matchAll(/`([a-z-]+)`/g)].map(([, code = ""]) => code),
-  );
+  return [...cells, defects].flatMap(codesIn);
 }
+
+const codesIn = (text: string): string[] =>
+  [...text.matchAll(/`([a-z-]+)`/g)].map(([, code = ""]) => code);
 
 describe("the page of errors", () => {
   const listed = codesListed();
@@ -41,6 +42,28 @@ describe("the page of errors", () => {
   test("has no code that the sources don't know", () => {
     const known = [...ours, ...python].join("\n");
     expect(listed.filter((code) => !known.includes(`"${code}"`))).toEqual([]);
+  });
+
+  test("has no code without a test that names it", () => {
+    const pages = readPage("docs/errors.md");
+    const before = codesListed().slice(
+      0,
+      -codesIn(pages.slice(pages.indexOf("## Defects"))).length,
+    );
+    const tests = [...sources("test", ".ts"), ...sources("test", ".py")].join("\n");
+    expect(before.length).toBeGreaterThan(60);
+    // Of a broken installation, of a host process that can't be started again, and of real clusters.
+    const known = new Set([
+      "report-page",
+      "hook-host-lost",
+      "host-error",
+      "node-silent",
+      "cluster-busy",
+    ]);
+    const untested = before.filter(
+      (code) => !known.has(code) && !new RegExp(`(?<![\\w-])${code}(?![\\w-])`).test(tests),
+    );
+    expect(untested).toEqual([]);
   });
 
   test("has no code twice", () => {

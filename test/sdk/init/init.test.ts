@@ -122,6 +122,7 @@ test("asks nothing without a terminal: sums, in this folder, and says so", async
 test("a template that isn't there names those that are", async () => {
   const error = await rejectionOf(init(tempFolder(), ".", "chess"));
   expect(error).toMatchObject({
+    code: "unknown-template",
     message: 'there is no template "chess"',
     hint: `the templates are ${names.join(", ")}`,
   });

@@ -1,4 +1,4 @@
-/** The packed package in somebody else's empty project: installed with npm, from the registry's dependencies. */
+/** The packed package in somebody else's empty project: installed with npm and with pnpm, from the registry's dependencies. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -51,6 +51,8 @@ describe("the packed package", { timeout: 300_000 }, () => {
       "dist/sdk/index.js.map",
       "py/genenv/control.py",
       "py/requirements/cpu.lock",
+      "py/requirements/tslab/package-lock.json",
+      "examples/notebooks/run-live.ipynb",
       "configs/genenv_config.yaml",
       "examples/math/data/train.parquet",
     ]) {
@@ -75,12 +77,15 @@ describe("the packed package", { timeout: 300_000 }, () => {
     expect(run("npx", ["genenv", "init", "new", "--template", "math"])).toContain("next: cd new");
   });
 
-  it.each(["genenv", "genenv/graders", "genenv/testing"])("%s is imported and required", (name) => {
-    const esm = `import * as all from "${name}"; console.log(Object.keys(all).length > 0)`;
-    expect(run("node", ["--input-type=module", "-e", esm]).trim()).toBe("true");
-    const cjs = `console.log(Object.keys(require("${name}")).length > 0)`;
-    expect(run("node", ["--input-type=commonjs", "-e", cjs]).trim()).toBe("true");
-  });
+  it.each(["genenv", "genenv/graders", "genenv/notebook", "genenv/testing"])(
+    "%s is imported and required",
+    (name) => {
+      const esm = `import * as all from "${name}"; console.log(Object.keys(all).length > 0)`;
+      expect(run("node", ["--input-type=module", "-e", esm]).trim()).toBe("true");
+      const cjs = `console.log(Object.keys(require("${name}")).length > 0)`;
+      expect(run("node", ["--input-type=commonjs", "-e", cjs]).trim()).toBe("true");
+    },
+  );
 
   it("brands of the imported and the required package agree", () => {
     const program = `
@@ -100,9 +105,11 @@ describe("the packed package", { timeout: 300_000 }, () => {
       const program = `
 import { type RewardHook, train } from "genenv";
 import { math } from "genenv/graders";
+import { table } from "genenv/notebook";
 import { testReward } from "genenv/testing";
 export const right: number = math({ response: "1", groundTruth: "1" }).score;
 export const run: typeof train = train;
+export const shown: string = table([{ a: 1 }]);
 export const tested = (reward: RewardHook): unknown => testReward(reward, []);
 // @ts-expect-error: a score is no text
 export const wrong: string = math({ response: "1", groundTruth: "1" }).score;
@@ -125,4 +132,20 @@ export const wrong: string = math({ response: "1", groundTruth: "1" }).score;
       expect(run("npx", ["tsc", ...flags, ...resolution, file])).toBe("");
     },
   );
+
+  it("is installed by pnpm too, whose modules see only what they ask for", () => {
+    const other = join(folder, "pnpm-project");
+    mkdirSync(other);
+    const manifest = { name: "pnpm-project", version: "1.0.0", private: true };
+    writeFileSync(join(other, "package.json"), JSON.stringify(manifest));
+    const pnpm = (...args: string[]): string => run("npx", ["--yes", "pnpm@10", ...args], other);
+    pnpm("add", `--store-dir=${join(folder, "store")}`, join(folder, packed.filename), "zod");
+    expect(pnpm("exec", "genenv", "--version").trim()).toMatch(/^\d+\.\d+\.\d+/);
+    const names = ["genenv", "genenv/graders", "genenv/notebook", "genenv/testing"];
+    const imports = names.map((name, place) => `import * as m${place} from "${name}";`).join("");
+    const esm = `${imports} console.log([m0, m1, m2, m3].every((m) => Object.keys(m).length > 0))`;
+    expect(run("node", ["--input-type=module", "-e", esm], other).trim()).toBe("true");
+    const cjs = `console.log(${JSON.stringify(names)}.every((n) => Object.keys(require(n)).length > 0))`;
+    expect(run("node", ["--input-type=commonjs", "-e", cjs], other).trim()).toBe("true");
+  });
 });
