@@ -100,12 +100,10 @@ def test_numbers_that_are_not_finite_are_named_and_left_out(tmp_path: Path) -> N
 
 
 def test_a_response_without_its_score_ends_the_batch() -> None:
-    from genenv.loop.overlap import told_score
-results_of
+    from genenv.loop.overlap import results_of
 
     with pytest.raises(HookError) as caught:
-        told_score
-results_of([{"score": None}])
+        results_of([{"score": None}])
     assert caught.value.code == "score-missing"
     assert caught.value.message == "a response came out of the rollout without its score"
     assert caught.value.hint == "see logs/agent.log, or take genenv.hooks.scoring=batch"
