@@ -59,7 +59,7 @@ def main(file: str) -> None:
     drawn.clear()
     started = time.monotonic()
     interrupted_reply = client.execute(cells[3])
-    listen(replied(interrupted_reply), interrupt_at="epoch 1/")
+    listen(replied(interrupted_reply), interrupt_at="epoch 2/")
     after_s = time.monotonic() - started
     listen(
         lambda: any(
