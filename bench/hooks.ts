@@ -7,11 +7,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, extname, join } from "node:path";
 import { createInterface } from "node:readline";
-import { startHookHost } from "../bridge/hooks/host.js";
+import { type HookHost, startHookHost } from "../bridge/hooks/host.js";
+import { resolveModel } from "../bridge/python/models.js";
 import { findReady } from "../bridge/python/setup.js";
 import { boxedAnswer } from "./boxed-answer.js";
+import { mathVerify, peerPython, run } from "./graders/peer.js";
 
 type Line = { name: string; ratio: number; atLeast?: number; atMost?: number } & Record<
   string,
@@ -25,22 +27,19 @@ export async function main(args: string[], root: string): Promise<number> {
     return 1;
   }
   const dir = await mkdtemp(join(tmpdir(), "genenv-bench-"));
-  const host = await startHookHost({
-    modules: {
-      reward: { kind: "file", path: join(root, "bench", "boxed-answer.ts"), exportName: "default" },
-      environment: null,
-      curriculum: null,
-      algorithms: null,
-    },
-    dir,
-    logFile: join(dir, "hooks.log"),
-    projectDir: root,
-  });
+  const graders = join(root, "dist", "sdk", "graders", "index.js");
+  const host = await startReward(root, dir, join(root, "bench", "boxed-answer.ts"));
+  const mathHost = await startReward(root, dir, graders, "math");
+  const waitingHost = await startReward(root, dir, join(root, "bench", "waiting-reward.ts"));
   const http = await startHttp();
   try {
     const { port } = http.address() as AddressInfo;
     const { address } = host;
     const options = {
+      mathAddress: mathHost.address,
+      waitingAddress: waitingHost.address,
+      mathVerify: sitePackages(peerPython(mathVerify)),
+      tokenizer: await resolveModel("builtin:smollm2-135m", { python, baseDir: root }),
       address,
       token: null,
       httpPort: port,
@@ -50,9 +49,36 @@ export async function main(args: string[], root: string): Promise<number> {
     return await runClient(python, root, options, args.includes("--json"));
   } finally {
     http.close();
-    await host.close();
+    await Promise.all([host, mathHost, waitingHost].map((each) => each.close()));
     await rm(dir, { recursive: true, force: true });
   }
+}
+
+/** A host with one reward. */
+async function startReward(
+  root: string,
+  dir: string,
+  path: string,
+  exportName = "default",
+): Promise<HookHost> {
+  const own = join(dir, `${basename(path, extname(path))}-${exportName}`);
+  return startHookHost({
+    modules: {
+      reward: { kind: "file", path, exportName },
+      environment: null,
+      curriculum: null,
+      algorithms: null,
+    },
+    dir: own,
+    logFile: join(own, "hooks.log"),
+    projectDir: root,
+  });
+}
+
+/** Where a Python finds what pip has installed for it. */
+function sitePackages(python: string): string {
+  const script = "import sysconfig; print(sysconfig.get_path('purelib'), end='')";
+  return run(python, ["-c", script]);
 }
 
 /** The usual way to reach a reward that isn't Python: a request a sample. */

@@ -17,14 +17,20 @@ from typing import TYPE_CHECKING
 import aiohttp
 from boxed_answer import boxed_answer, samples
 from genenv.hooks import HookClient
+from genenv.micro_batch import MicroBatcher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 CHARACTERS = 2000
 # The targets of the benchmark: ratios inside one run.
 PLANE_TARGETS = {4096: 1.0, 512: 0.75, 64: 0.35}
 MEMORY_TARGET = 1.15
+HEAVY_TARGET = 1.0
+_PEER_ANSWERS = 64
+PATH_TARGET = 1.5
+OVERLAP_TARGET = 1.0
+CONCURRENCY_TARGET = 0.8
 HTTP_TARGETS = {"shared session": 30, "a connection each": 100}
 
 
@@ -36,6 +42,13 @@ def main() -> None:
             measure_plane(client, count, 0.5 if is_quick else 3.0)
         measure_http(client, options["httpPort"], 512 if is_quick else 4096)
         measure_memory(client, options["hostPid"], 100_000 if is_quick else 1_000_000)
+        with HookClient(options["mathAddress"]) as heavy:
+            for count in PLANE_TARGETS:
+                measure_heavy(heavy, options["mathVerify"], count)
+        with HookClient(options["waitingAddress"]) as waiting:
+            measure_concurrency(waiting, 64 if is_quick else 512)
+            measure_overlap(options["waitingAddress"], waiting, 128 if is_quick else 1024)
+        measure_path(client, options["tokenizer"], 256 if is_quick else 4096)
 
 
 def measure_plane(client: HookClient, count: int, seconds: float) -> None:
@@ -95,6 +108,123 @@ def measure_memory(client: HookClient, host_pid: int, count: int) -> None:
             earlyMb=early[side],
             lateMb=mb,
         )
+
+
+def measure_heavy(client: HookClient, peer: str, count: int) -> None:
+    """The grader `math` on both cores against math-verify in this process."""
+    sys.path.insert(0, peer)
+    import logging
+
+    from math_verify import parse, verify
+
+    logging.disable(logging.CRITICAL)
+    responses, truths, tasks = samples(count, 500, seed=count)
+
+    # It takes milliseconds an answer: its rate is that of some of them.
+    some = min(count, _PEER_ANSWERS)
+
+    def in_process() -> float:
+        return sum(
+            float(verify(parse(rf"\boxed{{{truth}}}"), parse(response)))
+            for response, truth in zip(responses[:some], truths[:some], strict=True)
+        )
+
+    def plane() -> list[float]:
+        return [result.value or 0.0 for result in client.score(responses, truths, tasks)]
+
+    assert abs(in_process() - sum(plane()[:some])) < 1e-6
+    python_s = min(timed(in_process) for _ in range(2)) * count / some
+    plane_s = statistics.median(timed(plane) for _ in range(5))
+    report(
+        f"hook plane with `math` / math-verify in-process, {count} answers of 500 characters",
+        python_s / plane_s,
+        HEAVY_TARGET,
+        pythonPerSecond=count / python_s,
+        planePerSecond=count / plane_s,
+    )
+
+
+def measure_concurrency(client: HookClient, count: int) -> None:
+    """Calls of a second each at concurrency 64, over the seconds that this takes at best."""
+    client.score(["1"], ["-"], ["t"])
+    took_s = timed(lambda: client.score(["1000"] * count, ["-"] * count, ["t"] * count))
+    report(
+        f"{count} calls of 1 s at concurrency 64: the least possible time / the time it took",
+        count / 64 / took_s,
+        CONCURRENCY_TARGET,
+        milliseconds=1000 * took_s,
+    )
+
+
+def measure_overlap(address: str, client: HookClient, count: int) -> None:
+    """A reward of 200 ms; responses come evenly over six seconds, as out of a generation."""
+    span_s = 6 * count / 1024
+    lanes = [HookClient(address) for _ in range(4)]
+
+    def work(lane: int, items: Sequence[int]) -> list[float]:
+        some = len(items)
+        results = lanes[lane].score(["200"] * some, ["-"] * some, ["t"] * some)
+        return [result.value or 0.0 for result in results]
+
+    async def overlapped() -> float:
+        batches = MicroBatcher(work, lanes=len(lanes), max_rows=256)
+
+        async def one(row: int) -> float:
+            await asyncio.sleep(span_s * row / count)
+            return await batches.submit(row)
+
+        return sum(await asyncio.gather(*(one(row) for row in range(count))))
+
+    def after() -> None:
+        time.sleep(span_s)
+        client.score(["200"] * count, ["-"] * count, ["t"] * count)
+
+    started = time.perf_counter()
+    assert asyncio.run(overlapped()) == count
+    overlap_s, batch_s = time.perf_counter() - started, timed(after)
+    for lane in lanes:
+        lane.close()
+    report(
+        f"overlap / batch, a reward of 200 ms at concurrency 64, {count} responses",
+        batch_s / overlap_s,
+        OVERLAP_TARGET,
+        overlapMs=1000 * overlap_s,
+        batchMs=1000 * batch_s,
+        generationMs=1000 * span_s,
+    )
+
+
+def measure_path(client: HookClient, tokenizer_path: str, count: int) -> None:
+    """From finished rollouts (token ids) to scores in the trainer's hands."""
+    from hooks_verl import RewardLoop, plane_path
+
+    verl = RewardLoop(tokenizer_path)
+    import torch
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(tokenizer_path)
+    responses, truths, tasks = samples(count, 1500, seed=3)
+    tokens = [torch.tensor(ids) for ids in tokenizer(responses, verbose=False)["input_ids"]]
+    prompts = [ids[:100] for ids in tokens]
+    try:
+        expected = sum(verl.score(tokens, prompts, truths))
+        assert (
+            abs(sum(plane_path(client, tokenizer, tokens, truths, tasks)) - expected) < 1e-6 * count
+        )
+        verl_s = min(timed(lambda: verl.score(tokens, prompts, truths)) for _ in range(2))
+    finally:
+        verl.close()
+    plane_s = statistics.median(
+        timed(lambda: plane_path(client, tokenizer, tokens, truths, tasks)) for _ in range(5)
+    )
+    report(
+        f"token ids to scores: hook plane / veRL's reward loop (naive), {count} rollouts",
+        verl_s / plane_s,
+        PATH_TARGET,
+        verlPerSecond=count / verl_s,
+        planePerSecond=count / plane_s,
+        tokensMean=sum(map(len, tokens)) / count,
+    )
 
 
 def resident_mb(pid: int) -> float:
