@@ -46,7 +46,10 @@ export async function main(args: string[], root: string): Promise<number> {
       hostPid: host.pid,
       quick: args.includes("--quick"),
     };
-    return await runClient(python, root, options, args.includes("--json"));
+    const isJson = args.includes("--json");
+    const plane = await runClient(python, root, { ...options, part: "plane" }, isJson);
+    const verl = await runClient(python, root, { ...options, part: "verl" }, isJson);
+    return plane || verl;
   } finally {
     http.close();
     await Promise.all([host, mathHost, waitingHost].map((each) => each.close()));
