@@ -1,8 +1,8 @@
 #!/bin/sh
-# Writes py/requirements/cpu.lock (from cpu.in and cpu.overrides.txt) and notebook.lock (from notebook.in): exact versions
-# for Linux x86_64, no path and no registry address. Needs uv (UV=... names another). PIP_FIND_LINKS is honoured, since
-# PyPI has no CPU build of torch; without it uv's own --torch-backend=cpu finds one. Ends with 1 if Python 3.12 would need
-# another set than 3.11. With names (`scripts/lock-python.sh notebook`) only those are written.
+# Writes py/requirements/NAME.lock from NAME.in and NAME.overrides.txt, for cpu, gpu and notebook: exact versions for Linux
+# x86_64, no path and no registry address. Needs uv (UV=... names another). PIP_FIND_LINKS is honoured, since PyPI has no
+# CPU build of torch; without it uv's own --torch-backend=cpu finds one. Ends with 1 if Python 3.12 would need another set
+# than 3.11. With names (`scripts/lock-python.sh notebook`) only those are written.
 set -eu
 cd "$(dirname "$0")/../py/requirements"
 uv=${UV:-uv}
@@ -13,8 +13,10 @@ trap 'rm -f "$fresh"' EXIT
 compile() { # compile NAME PYTHON_VERSION OUTPUT
   overrides=""
   if [ -f "$1.overrides.txt" ]; then overrides="--override $1.overrides.txt"; fi
-  # shellcheck disable=SC2086 # $torch and $overrides are two words each
-  "$uv" pip compile "$1.in" $overrides $torch --python-version "$2" \
+  # PyPI's own builds of torch are the CUDA ones.
+  if [ "$1" = gpu ]; then sources=""; else sources=$torch; fi
+  # shellcheck disable=SC2086 # $sources and $overrides are two words each
+  "$uv" pip compile "$1.in" $overrides $sources --python-version "$2" \
     --python-platform x86_64-manylinux_2_28 --no-header --no-annotate --quiet --output-file "$3"
 }
 
@@ -37,5 +39,5 @@ lock() { # lock NAME
   fi
 }
 
-if [ $# -eq 0 ]; then set -- cpu notebook; fi
+if [ $# -eq 0 ]; then set -- cpu gpu notebook; fi
 for name in "$@"; do lock "$name"; done

@@ -101,7 +101,8 @@ async function examineDisk(env: Env): Promise<Finding> {
 }
 
 async function examineGpus(env: Env): Promise<Finding> {
-  const why = "the pinned packages run on the CPU; a GPU needs the other set (docs/setup.md)";
+  const why =
+    "genenv.device auto runs models on a GPU where there is one, with packages of its own (genenv setup --gpu)";
   const args = ["--query-gpu=name", "--format=csv,noheader"];
   const { code, stdout } = await runCommand("nvidia-smi", args, { env, timeoutMs: 20_000 });
   return fine("GPUs", code === 0 && stdout ? stdout.split("\n").join(", ") : "none", why);

@@ -60,10 +60,11 @@ async function uvVariables({ env, python }: MakeEnvOptions): Promise<Env> {
   return { ...rest, ...fromPip, UV_NO_PROGRESS: "1", UV_PYTHON_DOWNLOADS: "never" };
 }
 
-/** PyPI has no CPU build of torch: the user's own sources are asked first, then the index that uv knows for it. */
+/** PyPI has CUDA builds of torch and no CPU one: for that the user's own sources are asked first, then the index that uv knows for it. */
 async function installPackages(tools: Tools): Promise<void> {
   const args = ["pip", "install", "--no-deps", "--python", pythonIn(tools.dir)];
   const lock = ["-r", tools.pins.lockFile];
+  if (tools.pins.torch === "cuda") return runUv(tools, [...args, ...lock]);
   const withBackend = [...args, "--torch-backend=cpu", ...lock];
   if (!namesOwnSource(tools.variables)) {
     await runUv(tools, withBackend);

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "./paths.js";
 
@@ -11,6 +11,8 @@ export interface Pins {
   aliases: readonly Pin[];
   /** Modules imported once at the end: a broken environment is found out, and their bytecode is kept. */
   firstImports: readonly string[];
+  /** Where torch comes from: PyPI has its CUDA builds, and no CPU one. */
+  torch: "cpu" | "cuda";
   /** What the environment is called in messages, and gigabytes: installed, and to be free on first use. */
   name: string;
   installedGb: number;
@@ -30,7 +32,6 @@ const engines = [
   "transformers.models.llama",
   "transformers.models.qwen3",
   "vllm.v1.engine.core",
-  "vllm.v1.worker.cpu_worker",
   "verl.trainer.main_ppo",
   "verl.workers.engine_workers",
 ];
@@ -41,11 +42,37 @@ export function readPins(lockFile = join(packageRoot(), "py/requirements/cpu.loc
     lockFile,
     packages: readLock(lockFile),
     aliases: [vllmAlias],
-    firstImports: engines,
+    firstImports: [...engines, "vllm.v1.worker.cpu_worker"],
+    torch: "cpu",
     name: "Python environment",
     installedGb: 3.6,
     neededGb: 6,
   };
+}
+
+/** The pins of the GPU environment: veRL's own choice of vLLM and of a torch for CUDA. */
+export function readGpuPins(): Pins {
+  const lockFile = join(packageRoot(), "py/requirements/gpu.lock");
+  return {
+    lockFile,
+    packages: readLock(lockFile),
+    aliases: [],
+    firstImports: engines,
+    torch: "cuda",
+    name: "Python environment for GPUs",
+    installedGb: 11,
+    neededGb: 20,
+  };
+}
+
+/** The pins that go with genenv.device; `auto` takes the GPU's where this machine has one. */
+export function pinsFor(device: "auto" | "cpu" | "cuda", hasGpu = isGpuHere): Pins {
+  return device === "cuda" || (device === "auto" && hasGpu()) ? readGpuPins() : readPins();
+}
+
+/** The rule of the Python side (py/genenv/device.py). */
+function isGpuHere(): boolean {
+  return existsSync("/dev/nvidiactl");
 }
 
 /** The pins of Jupyter, which has an environment of its own beside the engines'. */
@@ -56,6 +83,7 @@ export function readNotebookPins(): Pins {
     packages: readLock(lockFile),
     aliases: [],
     firstImports: ["jupyterlab.labapp", "nbclient"],
+    torch: "cpu",
     name: "notebook environment",
     installedGb: 0.2,
     neededGb: 0.5,

@@ -5,7 +5,7 @@ import { inspectEnv, pythonIn, readMarker } from "./env-state.js";
 import { findPython, type Interpreter, supportedPythons } from "./interpreter.js";
 import { makeEnv } from "./make-env.js";
 import { cacheDir, type Env } from "./paths.js";
-import { hashPins, type Pins, readPins } from "./pins.js";
+import { hashPins, type Pins, pinsFor } from "./pins.js";
 import { assertPlatform, type Machine } from "./preflight.js";
 
 export interface EnsurePythonOptions {
@@ -15,8 +15,11 @@ export interface EnsurePythonOptions {
   env?: Env;
   /** Stops the set-up; what is there already is used the next time. */
   signal?: AbortSignal;
-  /** The next two are for tests. */
+  /** Whose packages: genenv.device. Default: auto. */
+  device?: "auto" | "cpu" | "cuda";
+  /** Other packages than the engines'. */
   pins?: Pins;
+  /** For tests. */
   machine?: Machine;
 }
 
@@ -33,7 +36,7 @@ export interface PythonEnv {
  */
 export async function ensurePython(options: EnsurePythonOptions = {}): Promise<PythonEnv> {
   const env = options.env ?? process.env;
-  const pins = options.pins ?? readPins();
+  const pins = options.pins ?? pinsFor(options.device ?? "auto");
   assertPlatform(options.machine);
   const ready = findReady(env, pins);
   if (ready) return ready;
@@ -55,7 +58,7 @@ export async function ensurePython(options: EnsurePythonOptions = {}): Promise<P
 }
 
 /** The environment ensurePython would use, if it is complete; null where it has to be made or mended. */
-export function findReady(env: Env = process.env, pins: Pins = readPins()): PythonEnv | null {
+export function findReady(env: Env = process.env, pins: Pins = pinsFor("auto")): PythonEnv | null {
   if (env.GENENV_PYTHON_ENV) return override(resolve(env.GENENV_PYTHON_ENV), pins);
   // PYTHON asks for one interpreter, whose version is known only once it has been started.
   if (env.PYTHON) return null;

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from genenv.cluster_check import CPUS_A_DEVICE, Need
 from genenv.errors import ConfigError, WorkerError
 
 # veRL's actors each take a slot; more slots than cores keeps them from waiting for ever.
@@ -16,6 +17,7 @@ _LOGICAL_CPUS = 64
 _OBJECT_STORE_BYTES = 256 * 1024 * 1024
 _PY_FOLDER = Path(__file__).resolve().parents[1]
 _ANSWER_SECONDS = 5.0
+_RESERVE_SECONDS = 30.0
 # Folders and programs of this machine: another node has its own, or none.
 _OF_THIS_MACHINE = (
     "GENENV_FORK_SERVER",
@@ -177,6 +179,29 @@ def _not_joined(address: str, error: Exception) -> WorkerError | ConfigError:
         hint="with token authentication, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN (or "
         "RAY_AUTH_TOKEN_PATH) to the cluster's own; else check that it is Ray that listens there",
     )
+
+
+def nodes() -> list[dict[str, Any]]:
+    """What Ray says of every node that was ever in the connected cluster."""
+    import ray
+
+    return ray.nodes()
+
+
+def reserve(need: Need, roles: int) -> list[str]:
+    """Placement groups that ``roles`` roles share, as veRL makes them for one: their ids.
+
+    The caller stays connected for as long as they are used.
+    """
+    import ray
+    from ray.util.placement_group import placement_group
+
+    bundle = {"GPU": 1, "CPU": CPUS_A_DEVICE * roles}
+    groups = [
+        placement_group([bundle] * need.devices, strategy="STRICT_PACK") for _ in range(need.nodes)
+    ]
+    ray.get([group.ready() for group in groups], timeout=_RESERVE_SECONDS)
+    return [group.id.hex() for group in groups]
 
 
 def leave() -> None:

@@ -24,7 +24,7 @@ _MINIMUM_NODE_JS = (20, 19)
 _ANSWER_SECONDS = 60.0
 _FREE_SECONDS = 30.0
 # veRL reserves so many processors for each device (ResourcePoolManager.max_colocate_count).
-_CPUS_A_DEVICE = 3
+CPUS_A_DEVICE = 3
 
 
 @dataclass(frozen=True)
@@ -261,14 +261,14 @@ def unplaced(needs: Sequence[Need], free: Sequence[Free]) -> list[Need]:
             fitting = [
                 has
                 for has in left
-                if has[0] >= need.devices and has[1] >= need.devices * _CPUS_A_DEVICE
+                if has[0] >= need.devices and has[1] >= need.devices * CPUS_A_DEVICE
             ]
             if not fitting:
                 break
             # The tightest fit leaves the large places to the large.
             chosen = min(fitting, key=lambda has: has[0])
             chosen[0] -= need.devices
-            chosen[1] -= need.devices * _CPUS_A_DEVICE
+            chosen[1] -= need.devices * CPUS_A_DEVICE
             found += 1
         if found < need.nodes:
             out.append(need)
@@ -308,7 +308,7 @@ def refuse_unplaceable(
         code="no-place",
         hint="lower trainer.nnodes or trainer.n_gpus_per_node (genenv.env. for the environment), "
         "share the GPUs (genenv.share_gpus=true), or add nodes; veRL takes "
-        f"{_CPUS_A_DEVICE} processors a GPU; on CPUs, ray start --num-gpus says how many roles "
+        f"{CPUS_A_DEVICE} processors a GPU; on CPUs, ray start --num-gpus says how many roles "
         "a node takes",
     )
 
@@ -395,9 +395,23 @@ def _local_folders(configs: Mapping[str, Any]) -> list[str]:
 
 
 def needs_of(configs: Mapping[str, Any], *, share: bool) -> list[Need]:
-    """What the roles ask for; roles that share their devices ask once."""
+    """What the roles ask for; roles that share their devices ask once.
+
+    Raises:
+        ConfigError: roles that are to share devices ask for different ones.
+    """
     needs = [
         Need(role, int(config.trainer.nnodes), int(config.trainer.n_gpus_per_node))
         for role, config in configs.items()
     ]
-    return needs[:1] if share else needs
+    if not share:
+        return needs
+    if len({(need.nodes, need.devices) for need in needs}) > 1:
+        asked = " and ".join(f"{need.role} {need.nodes} x {need.devices}" for need in needs)
+        raise ConfigError(
+            f"roles that share their GPUs need the same ones, not nodes x GPUs {asked}",
+            code="share-differs",
+            hint="leave out genenv.env.trainer.nnodes and n_gpus_per_node, or set "
+            "genenv.share_gpus=false",
+        )
+    return needs[:1]

@@ -4,7 +4,10 @@
 Figures and reasons: docs/architecture.md.
 """
 
+import importlib.util
 import os
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any, Literal
 
@@ -67,6 +70,36 @@ SINGLE_PROCESS_ROLLOUT: dict[str, Any] = {
     }
 }
 
+# A role that waits for its turn keeps nothing on the devices: its rollout engine sleeps (level 2,
+# which drops the weights), its trainer's parameters and optimiser are in main memory.
+SHARED_OVERLAY: dict[str, Any] = {
+    "actor_rollout_ref": {
+        "actor": {"fsdp_config": {"param_offload": True, "optimizer_offload": True}},
+        "ref": {"fsdp_config": {"param_offload": True}},
+        "rollout": {"free_cache_engine": True},
+    }
+}
+# What packs sequences comes with flash-attention, which is no part of the lock: it is compiled.
+_WITHOUT_FLASH_ATTENTION: dict[str, Any] = {
+    "actor_rollout_ref": {
+        "model": {
+            "use_remove_padding": False,
+            "override_config": {"attn_implementation": "sdpa"},
+        }
+    }
+}
+
+
+def cuda_overlay(*, share: bool) -> dict[str, Any]:
+    """The keys a GPU run needs, below the user's."""
+    tree: dict[str, Any] = {"actor_rollout_ref": {}}
+    if importlib.util.find_spec("flash_attn") is None:
+        tree["actor_rollout_ref"] |= _WITHOUT_FLASH_ATTENTION["actor_rollout_ref"]
+    if share:
+        tree["actor_rollout_ref"] |= SHARED_OVERLAY["actor_rollout_ref"]
+    return tree
+
+
 QUIET: dict[str, str] = {
     # Telemetry is off unless the user's own environment turns it on.
     "VLLM_NO_USAGE_STATS": "1",
@@ -95,6 +128,17 @@ def local_gpus() -> int:
         return len(list(folder.iterdir()))
     # Containers may show the devices and not the driver's list.
     return len([p for p in Path("/dev").glob("nvidia[0-9]*") if p.name[6:].isdigit()])
+
+
+def local_gpu_bytes() -> float | None:
+    """Memory of the smallest GPU here, as nvidia-smi says it; None without one."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return None
+    query = [program, "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    result = subprocess.run(query, capture_output=True, text=True, check=False)
+    sizes = [float(line) for line in result.stdout.split() if line.strip().isdigit()]
+    return min(sizes) * 1024.0**2 if sizes else None
 
 
 def _cache_folder() -> Path:

@@ -6,7 +6,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from genenv.device import SINGLE_PROCESS_ROLLOUT, Device, cpu_overlay
+from genenv.device import SINGLE_PROCESS_ROLLOUT, Device, cpu_overlay, cuda_overlay
 from genenv.errors import ConfigError
 
 Role = str  # "agent" | "environment"
@@ -85,6 +85,8 @@ def role_config(
     OmegaConf.set_struct(config, False)
     if device == "cpu":
         config = OmegaConf.merge(config, cpu_overlay(), SINGLE_PROCESS_ROLLOUT)
+    else:
+        config = OmegaConf.merge(config, cuda_overlay(share=genenv["share_gpus"]))
     config = OmegaConf.merge(config, overlay)
     for path in deleted:
         _delete(config, path)

@@ -32,12 +32,14 @@ export function createProgram(): Command {
   program
     .command("setup")
     .description("make or mend the Python environment that runs use")
+    .option("--gpu", "the packages for NVIDIA GPUs (CUDA 13) instead of those for a CPU")
     .option("--json", "print only where everything is, as JSON")
     .option("--debug", "show the stack of an error")
-    .action((options: { debug?: boolean; json?: boolean }) =>
+    .action((options: { debug?: boolean; json?: boolean; gpu?: boolean }) =>
       runAction(options, async () => {
         const { setupCommand } = await import("./setup-command.js");
-        return setupCommand({ output: process.stdout, json: options.json ?? false });
+        const { json = false, gpu = false } = options;
+        return setupCommand({ output: process.stdout, json, gpu });
       }),
     );
   return program;

@@ -6,13 +6,15 @@ import type { Output } from "./progress.js";
 export async function setupCommand(streams: {
   output: Output;
   json?: boolean;
+  /** The packages for GPUs, whether or not there is one here. */
+  gpu?: boolean;
   parts?: RunParts;
 }): Promise<number> {
-  const { output, json = false, parts = realParts } = streams;
+  const { output, json = false, gpu = false, parts = realParts } = streams;
   const onProgress = (line: string): void => {
     if (!json) output.write(`  ${line}\n`);
   };
-  const { python, dir } = await parts.ensurePython({ onProgress });
+  const { python, dir } = await parts.ensurePython({ onProgress, device: gpu ? "cuda" : "cpu" });
   const model = await parts.resolveModel("builtin:smollm2-135m", { python, onProgress });
   output.write(
     json

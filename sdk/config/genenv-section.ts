@@ -49,8 +49,8 @@ const withoutEffect: readonly {
   },
   {
     path: ["hooks", "placement"],
-    refuses: ({ hooks }) => hooks.placement === "node",
-    reason: "a hook host on each node is not possible yet",
+    refuses: ({ hooks, ray_address }) => hooks.placement === "node" && ray_address === null,
+    reason: "without genenv.ray_address there is one machine, and the hooks run on it",
   },
   {
     path: ["hooks", "address"],

@@ -217,6 +217,21 @@ export const genenvSchema = z.strictObject({
     .enum(["auto", "cpu", "cuda"])
     .default("auto")
     .describe("Where models run. `auto` is cuda where a GPU is visible, else cpu."),
+  share_gpus: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Both roles on the same GPUs, by turns: the one that waits has its rollout engine asleep and its weights and optimiser in main memory. false gives each role GPUs of its own. With one model for both roles (env_model_path: agent) it has no effect.",
+    ),
+  gpu_memory_gib: z
+    .number()
+    .gt(0)
+    .max(100_000)
+    .nullable()
+    .default(null)
+    .describe(
+      "Memory of one GPU in GiB, by which `check` estimates whether weights, optimiser, KV cache and activations fit. null asks the GPU here (nvidia-smi); without one the estimate is left out.",
+    ),
   fast_start: z
     .boolean()
     .default(true)

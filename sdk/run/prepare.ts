@@ -55,14 +55,18 @@ export async function withPreparedRun<T>(
     const host = await startHost(options, logs, cleanups);
     await assertRewardTakes(options, data);
     signal.throwIfAborted();
-    const { python } = await parts.ensurePython({ onProgress: onDetail, signal });
+    const { python } = await parts.ensurePython({
+      onProgress: onDetail,
+      signal,
+      device: config.genenv.device,
+    });
     const models = await resolveModels(options, python);
     signal.throwIfAborted();
     const session = await parts.openPython({ python, logFile: join(logs, "python.log") });
     cleanups.push(() => session.close());
     const params = toParams(config, models, host, await verlFiles(config, data));
     onDetail("checking prompts and veRL's configuration");
-    await session.call("check", params, { signal });
+    sayMemory(await session.call("check", params, { signal }), onDetail);
     signal.throwIfAborted();
     return await work({ session, params });
   } finally {
@@ -73,17 +77,26 @@ export async function withPreparedRun<T>(
   }
 }
 
+/** What the check estimates of each role's GPUs, where it could. */
+function sayMemory(checked: unknown, say: (detail: string) => void): void {
+  const { memory } = (checked ?? {}) as { memory?: Record<string, string> };
+  for (const [role, text] of Object.entries(memory ?? {})) {
+    say(`memory of a GPU, GiB, about, for the ${role}: ${text}`);
+  }
+}
+
 async function startHost(
   { config, hooks, parts, onDetail, onWarning }: PrepareOptions,
   logs: string,
   cleanups: (() => Promise<void>)[],
-): Promise<Pick<HookHost, "address" | "remote">> {
+): Promise<Hooks> {
   onDetail("loading the hooks");
   const dir = await makePrivateDir();
   cleanups.push(() => dir.remove());
   const { timeout_ms, batch_timeout_ms, heap_mb, concurrency } = config.genenv.hooks;
+  const modules = toHookModules(config, hooks);
   const host = await parts.startHookHost({
-    modules: toHookModules(config, hooks),
+    modules,
     dir: dir.path,
     logFile: join(logs, "hooks.log"),
     limits: {
@@ -99,7 +112,17 @@ async function startHost(
     },
   });
   cleanups.push(() => host.close());
-  return host;
+  const { address, remote } = host;
+  if (config.genenv.hooks.placement === "driver") return { address, remote, bundle: null };
+  const bundle = join(dir.path, "hooks");
+  await parts.shipHooks({ modules, projectDir: config.projectDir, dir: bundle });
+  return { address, remote, bundle };
+}
+
+/** Where the loop finds the hooks. */
+interface Hooks extends Pick<HookHost, "address" | "remote"> {
+  /** A folder with all of them, to be run on every node. */
+  bundle: string | null;
 }
 
 /** Where reward workers on other nodes reach the hooks; null where there are no others, or each has a host of its own. */
@@ -154,7 +177,7 @@ async function verlFiles(config: ResolvedConfig, data: RunData): Promise<Tree> {
 function toParams(
   config: ResolvedConfig,
   models: Models,
-  host: Pick<HookHost, "address" | "remote">,
+  hooks: Hooks,
   files: Tree,
 ): Record<string, unknown> {
   const { agent, environment, added, deleted } = config.verl;
@@ -173,7 +196,7 @@ function toParams(
       deleted,
     },
     envModelPath: models.environment,
-    hooks: { address: host.address, token: null, remote: host.remote },
+    hooks: { ...hooks, token: null },
     resume: config.resume,
   };
 }

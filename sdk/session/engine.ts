@@ -51,7 +51,11 @@ export async function startEngine(
   const alive = setInterval(() => {}, 2 ** 30);
   try {
     const model = toModelFolder(settings.model, cwd);
-    const { python: path } = await parts.ensurePython({ onProgress, signal });
+    const { python: path } = await parts.ensurePython({
+      onProgress,
+      signal,
+      device: settings.device,
+    });
     const modelPath = await parts.resolveModel(model, { python: path, baseDir: cwd, onProgress });
     signal?.throwIfAborted();
     const log = openLogs(options.logDir);

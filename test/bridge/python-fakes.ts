@@ -37,6 +37,7 @@ export function fakeMachine(): FakeMachine {
         { name: "Torch_Like", version: "2.0+cpu" },
       ],
       aliases: [{ name: "alias", version: "3.0+cpu" }],
+      torch: "cpu",
       firstImports: [],
       name: "Python environment",
       installedGb: 3.6,

@@ -33,7 +33,15 @@ GENENV: dict[str, Any] = {
     "seed": 23,
     "keep_best": False,
     "pool": {"cap": 6, "seed_fraction": 0.5, "near_duplicate": 0.9},
-    "hooks": {"on_failure": "abstain", "max_failure_rate": 1.0, "scoring": "batch"},
+    "hooks": {
+        "on_failure": "abstain",
+        "max_failure_rate": 1.0,
+        "scoring": "batch",
+        "timeout_ms": 1000,
+        "batch_timeout_ms": 1000,
+        "heap_mb": 64,
+        "concurrency": 1,
+    },
 }
 
 
@@ -208,7 +216,7 @@ class World:
                 kill_at(event)
 
         progress = Progress(emit, self.folder / "metrics.jsonl")
-        stack = SimpleNamespace(roles=self.roles)
+        stack = SimpleNamespace(roles=self.roles, node_hooks=None)
         settings = Settings(**self.settings(epochs, resume, trainer))
         run = _Run(settings, stack, self.client, progress, threading.Event())  # type: ignore[arg-type]
         return run.go()
@@ -241,12 +249,18 @@ class World:
         return {
             "run_dir": self.folder,
             "genenv": self.genenv
-            | {"enable": not self.plain, "fast_start": False, "ray_address": None},
+            | {
+                "enable": not self.plain,
+                "fast_start": False,
+                "ray_address": None,
+                "share_gpus": False,
+            },
             "configs": {"agent": agent},
             "device": "cpu",
             "hook_address": "unix:/none",
             "hook_token": None,
             "remote_hooks": None,
+            "hook_bundle": None,
             "environment_prompts": 2,
             "shares_model": self.one_model,
             "resume": resume,

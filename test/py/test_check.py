@@ -62,6 +62,8 @@ def params(tmp_path: Path, train: list[str], **reward: Any) -> dict[str, Any]:
         "num_generations_per_prompt": 2,
         "env": {},
         "ray_address": None,
+        "share_gpus": False,
+        "gpu_memory_gib": None,
     }
     return {
         "runDir": str(tmp_path),
@@ -77,7 +79,7 @@ def run(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_measures_the_longest_prompt_of_each_file(tmp_path: Path) -> None:
-    assert run(params(tmp_path, ["a", "a b c"])) == {"tokens": {"train": 5, "validation": 4}}
+    assert run(params(tmp_path, ["a", "a b c"]))["tokens"] == {"train": 5, "validation": 4}
 
 
 def test_a_prompt_just_over_the_limit_is_named_by_row_with_its_tokens(tmp_path: Path) -> None:

@@ -190,3 +190,13 @@ def test_gpus_that_cuda_hides_do_not_count(
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert local_gpus() == count
+
+
+def test_roles_that_share_their_devices_must_ask_for_the_same() -> None:
+    roles = {
+        "agent": OmegaConf.create({"trainer": {"nnodes": 1, "n_gpus_per_node": 8}}),
+        "environment": OmegaConf.create({"trainer": {"nnodes": 1, "n_gpus_per_node": 4}}),
+    }
+    with pytest.raises(ConfigError, match="agent 1 x 8 and environment 1 x 4") as caught:
+        needs_of(roles, share=True)
+    assert caught.value.code == "share-differs"

@@ -161,3 +161,13 @@ def test_a_node_that_does_not_reach_the_hooks_says_so(
     monkeypatch.delenv("GENENV_HOOKS")
     with pytest.raises(HookError, match="at no address"):
         hooks_of_environment()
+
+
+def test_where_every_node_has_its_hooks_a_reward_worker_asks_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("genenv.loop.overlap._own_node", lambda: "feedc0ffee123456")
+    for name, value in hooks_environment("unix:/driver.sock", None, None, "run1").items():
+        monkeypatch.setenv(name, value)
+    channel = hooks_of_environment()._channel
+    assert channel._address == "unix:/tmp/genenv-hooks-run1-feedc0ffee12/hooks.sock"

@@ -214,6 +214,8 @@ def test_damaged_lines_of_the_metrics_are_told(tmp_path: Path) -> None:
 class StandInStack:
     """Where ``train`` has Ray and the roles' processes."""
 
+    node_hooks = None
+
     def __init__(self, *_: Any) -> None:
         self.roles = {name: WorldRole(name) for name in ("agent", "environment")}
 

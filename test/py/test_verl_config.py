@@ -28,6 +28,7 @@ GENENV: dict[str, Any] = {
     "enable": True,
     "device": "cpu",
     "env_update": "rwr",
+    "share_gpus": False,
     "lambda": 2,
     "num_generations_per_prompt": 4,
     "env": {},

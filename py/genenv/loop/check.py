@@ -5,8 +5,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from genenv import cluster, cluster_check
-from genenv.device import local_gpus, worker_environment
+from genenv import cluster, cluster_check, gpu_memory
+from genenv.device import local_gpu_bytes, local_gpus, worker_environment
 from genenv.errors import DataError
 from genenv.loop.events import Emit
 from genenv.loop.python_reward import load_python_reward
@@ -20,16 +20,18 @@ def check(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str
     """Compose veRL's configuration for each role and measure every prompt under its template.
 
     Returns:
-        ``tokens``: the longest prompt of training and validation data, in tokens.
+        ``tokens``: the longest prompt of training and validation data, in tokens; ``memory``: what
+        each role needs of a GPU, in words; empty where that is not known.
 
     Raises:
-        ConfigError: a key veRL does not know, batch sizes it cannot divide, more GPUs than there
-            are; nodes of a joined cluster that lack something.
+        ConfigError: a key veRL does not know, batch sizes it cannot divide, a model that no GPU
+            holds, more GPUs than there are; nodes of a joined cluster that lack something.
         WorkerError: there is no such cluster, or it is taken.
         DataError: prompts longer than ``data.max_prompt_length``, named by file and row.
     """
     settings = from_params(params)
     load_python_reward(settings.agent)
+    memory = _check_memory(settings)
     _check_devices(settings)
     data = settings.agent.data
     tokenizer = _tokenizer(settings)
@@ -39,7 +41,25 @@ def check(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str
         lengths = prompt_lengths(tokenizer, tasks)
         _refuse_long_prompts(name, lengths, int(data.max_prompt_length))
         longest[name] = max(lengths, default=0)
-    return {"tokens": longest}
+    return {"tokens": longest, "memory": memory}
+
+
+def _check_memory(settings: Settings) -> dict[str, str]:
+    """Estimates by role, where models run on GPUs and a GPU's memory and the models are at hand."""
+    if settings.device != "cuda":
+        return {}
+    given = settings.genenv["gpu_memory_gib"]
+    device_bytes = given * gpu_memory.GIB if given else local_gpu_bytes()
+    if device_bytes is None:
+        return {}
+    said = {}
+    for role, config in settings.configs.items():
+        shape = gpu_memory.read_shape(str(config.actor_rollout_ref.model.path))
+        if shape is not None:
+            needed = gpu_memory.estimate(shape, config, device_bytes)
+            gpu_memory.refuse_too_large(role, config, needed, device_bytes)
+            said[role] = gpu_memory.describe(needed)
+    return said
 
 
 def _check_devices(settings: Settings) -> None:
@@ -52,7 +72,7 @@ def _check_devices(settings: Settings) -> None:
             cluster_check.check_cluster(
                 settings.configs,
                 settings.run_dir,
-                share=False,
+                share=settings.shares_devices,
                 hooks=settings.remote_hooks,
                 hooks_on_nodes=settings.genenv["hooks"]["placement"] == "node",
             )
@@ -61,7 +81,7 @@ def _check_devices(settings: Settings) -> None:
     elif settings.device == "cuda":
         found = local_gpus()
         here = [cluster_check.Free("this machine", found, found, math.inf)]
-        needs = cluster_check.needs_of(settings.configs, share=False)
+        needs = cluster_check.needs_of(settings.configs, share=settings.shares_devices)
         cluster_check.refuse_unplaceable(needs, lambda: here)
 
 

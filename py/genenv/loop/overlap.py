@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from genenv.errors import HookError
+from genenv.hook_nodes import socket_folder
 from genenv.hooks import HookClient, ScoreResult
 from genenv.loop.python_reward import Scorer
 from genenv.loop.tasks import Task, to_json
@@ -26,10 +27,17 @@ ALL_COLUMNS = ("messages", "dataSource", "extra")
 
 
 def hooks_environment(
-    address: str, token: str | None, remote: tuple[str, str] | None
+    address: str, token: str | None, remote: tuple[str, str] | None, nodes: str | None = None
 ) -> dict[str, str]:
-    """The environment of the run's processes: the hook plane here, and from other nodes."""
-    places = {"local": [address, token], "remote": list(remote) if remote else None}
+    """The environment of the run's processes: the hook plane here, and from other nodes.
+
+    ``nodes`` names the run whose hooks every node has a host of, see ``hook_nodes``.
+    """
+    places = {
+        "local": [address, token],
+        "remote": list(remote) if remote else None,
+        "nodes": nodes,
+    }
     return {ENVIRONMENT_VARIABLE: json.dumps(places)}
 
 
@@ -41,6 +49,8 @@ def hooks_of_environment() -> HookClient:
     """
     text = os.environ.get(ENVIRONMENT_VARIABLE)
     places = json.loads(text) if text else {"local": ["", None], "remote": None}
+    if places.get("nodes") is not None:
+        return HookClient(f"unix:{socket_folder(places['nodes'], _own_node()) / 'hooks.sock'}")
     address, token = places["local"]
     if address.startswith("unix:") and Path(address.removeprefix("unix:")).is_socket():
         return HookClient(address, token)
@@ -51,6 +61,12 @@ def hooks_of_environment() -> HookClient:
             hint="set genenv.hooks.address, or genenv.hooks.scoring=batch",
         )
     return HookClient(*places["remote"])
+
+
+def _own_node() -> str:
+    import ray
+
+    return ray.get_runtime_context().get_node_id()
 
 
 def task_texts(tasks: Sequence[Task], uses: Sequence[str]) -> list[str]:

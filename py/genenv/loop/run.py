@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from genenv.errors import DataError, HookError, WorkerError
+from genenv.hook_nodes import new_run
 from genenv.hooks import HookClient
 from genenv.loop import checkpoint
 from genenv.loop.check import as_files
@@ -43,12 +44,19 @@ def train(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str
         ``epochs``, ``steps``, ``checkpoint`` (path or None), ``stopped`` and the last ``metrics``.
     """
     settings = from_params(params)
+    hook_run = new_run()
+    on_nodes = hook_run if settings.hook_bundle else None
+    where = settings.hook_address, settings.hook_token, settings.remote_hooks, on_nodes
     stack = Stack(
         settings.run_dir / "logs",
         settings.device,
         settings.genenv["fast_start"],
         settings.genenv["ray_address"],
-        hooks_environment(settings.hook_address, settings.hook_token, settings.remote_hooks),
+        hooks_environment(*where),
+        settings.shares_devices,
+        settings.hook_bundle,
+        hook_run,
+        settings.hook_limits,
     )
     progress = Progress(emit, settings.run_dir / "metrics.jsonl")
     try:
@@ -84,7 +92,7 @@ class _Run:
         self._settings = settings
         self._roles = stack.roles
         self._client = client
-        self._scorer = load_python_reward(settings.agent) or client
+        self._scorer = load_python_reward(settings.agent) or stack.node_hooks or client
         self._progress = progress
         if isinstance(self._scorer, PythonReward):
             # The hook host itself tells the first failures of TypeScript's.

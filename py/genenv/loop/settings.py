@@ -22,6 +22,7 @@ class Settings:
         hook_address: where the hook host listens.
         hook_token: its token, None on a Unix socket.
         remote_hooks: the same host's address and token for other nodes; None where none need it.
+        hook_bundle: folder with all hooks, to be run on every node; None where they run here only.
         environment_prompts: prompts the environment model answers in an epoch.
         shares_model: one model plays both roles (``env_model_path: agent``).
         resume: go on from the run folder's last checkpoint.
@@ -34,6 +35,7 @@ class Settings:
     hook_address: str
     hook_token: str | None
     remote_hooks: tuple[str, str] | None
+    hook_bundle: Path | None
     environment_prompts: int
     shares_model: bool
     resume: bool
@@ -41,6 +43,22 @@ class Settings:
     @property
     def agent(self) -> DictConfig:
         return self.configs["agent"]
+
+    @property
+    def shares_devices(self) -> bool:
+        """Whether two trainers take turns on the same devices."""
+        return bool(self.genenv["share_gpus"]) and len(self.configs) > 1
+
+    @property
+    def hook_limits(self) -> dict[str, int]:
+        """The hooks' limits under the names of the hook host's own."""
+        hooks = self.genenv["hooks"]
+        return {
+            "timeoutMs": hooks["timeout_ms"],
+            "batchTimeoutMs": hooks["batch_timeout_ms"],
+            "heapMb": hooks["heap_mb"],
+            "concurrency": hooks["concurrency"],
+        }
 
     @property
     def batch_size(self) -> int:
@@ -64,7 +82,7 @@ def from_params(params: dict[str, Any]) -> Settings:
     shares_model = bool(genenv["enable"]) and params.get("envModelPath") == "agent"
     separate = genenv["enable"] and not shares_model
     roles = ["agent", "environment"] if separate else ["agent"]
-    remote = params["hooks"].get("remote")
+    remote, bundle = params["hooks"].get("remote"), params["hooks"].get("bundle")
     configs = {}
     prompts = 0
     for role in roles:
@@ -92,6 +110,7 @@ def from_params(params: dict[str, Any]) -> Settings:
         hook_address=params["hooks"]["address"],
         hook_token=params["hooks"].get("token"),
         remote_hooks=(remote["address"], remote["token"]) if remote else None,
+        hook_bundle=Path(bundle) if bundle else None,
         environment_prompts=prompts,
         shares_model=shares_model,
         resume=bool(params.get("resume", False)),

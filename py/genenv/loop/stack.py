@@ -14,7 +14,10 @@ from omegaconf import DictConfig, OmegaConf
 from genenv import cluster as ray_cluster
 from genenv.cluster_check import look_around, needs_of, refuse_unplaceable
 from genenv.device import Device, worker_environment
+from genenv.errors import WorkerError
 from genenv.forkserver.start import ForkServer
+from genenv.hook_nodes import NodeHooks
+from genenv.node_watch import NodeWatch
 from genenv.role.handle import RoleHandle
 
 _START_SECONDS = 900.0
@@ -32,6 +35,11 @@ class Stack:
             only on a cluster of our own.
         ray_address: the cluster to join; None starts one on this machine.
         variables: more of the environment of every process.
+        share: the roles take turns on the same devices.
+        hook_bundle: hooks to be run on every node of it; None where they run here only.
+        hook_run: names the nodes' sockets, see ``hook_nodes``.
+        hook_limits: these hooks' limits, as ``startHookHost`` takes them.
+        node_hooks: the hook hosts on the nodes, once they run.
         roles: the started roles by name.
     """
 
@@ -40,10 +48,17 @@ class Stack:
     fast_start: bool
     ray_address: str | None = None
     variables: dict[str, str] = field(default_factory=dict)
+    share: bool = False
+    hook_bundle: Path | None = None
+    hook_run: str = ""
+    hook_limits: dict[str, Any] = field(default_factory=dict)
+    node_hooks: NodeHooks | None = None
     roles: dict[str, RoleHandle] = field(default_factory=dict)
     _folder: Path | None = None
     _fork_server: ForkServer | None = None
     _cluster: ray_cluster.Cluster | None = None
+    _groups: list[str] = field(default_factory=list)
+    _nodes: NodeWatch | None = None
 
     def start(
         self,
@@ -77,11 +92,15 @@ class Stack:
             self._fork_server.wait_until_ready()
         report("starting " + " and ".join(configs))
         for role, config in configs.items():
-            handle = RoleHandle(role, self._folder, self.logs / f"{role}.log")
+            handle = RoleHandle(role, self._folder, self.logs / f"{role}.log", self._cause)
             self.roles[role] = handle
             handle.start(self._settings(config, environment), python, environment)
-        for handle in self.roles.values():
-            handle.wait_until_ready(_START_SECONDS, stop)
+            if self.share:
+                # The next one finds the devices empty only when this one is asleep.
+                handle.wait_until_ready(_START_SECONDS, stop)
+        if not self.share:
+            for handle in self.roles.values():
+                handle.wait_until_ready(_START_SECONDS, stop)
 
     def _start_fork_server(self, environment: dict[str, str]) -> str | None:
         if not self.fast_start or self.ray_address is not None:
@@ -99,10 +118,16 @@ class Stack:
         python: str | None,
         report: Callable[[str], None],
     ) -> None:
-        needs = needs_of(configs, share=False)
+        needs = needs_of(configs, share=self.share)
         if self.ray_address is not None:
             report(f"joining the Ray cluster at {self.ray_address}")
-            self._cluster = ray_cluster.join(self.ray_address, environment)
+            self._cluster = ray_cluster.join(self.ray_address, environment, self.hook_bundle)
+            self._nodes = NodeWatch(
+                ray_cluster.nodes,
+                "what was saved is complete; go on with what is left of the cluster: "
+                f"npx genenv resume {self.logs.parent}",
+                self._give_up,
+            )
         else:
             report("starting Ray")
             assert self._folder is not None
@@ -114,6 +139,11 @@ class Stack:
                 devices=slots if self.device == "cpu" else None,
             )
         refuse_unplaceable(needs, look_around)
+        if self.share:
+            self._groups = ray_cluster.reserve(needs[0], len(configs))
+        if self.hook_bundle is not None:
+            report("starting the hooks on every node")
+            self.node_hooks = NodeHooks.start(self.hook_run, self.hook_limits)
 
     def _settings(self, config: DictConfig, environment: dict[str, str]) -> dict[str, Any]:
         assert self._cluster is not None
@@ -121,13 +151,25 @@ class Stack:
             "environment": environment,
             "ray_address": self._cluster.address,
             "runtime_env": self._cluster.runtime_env,
+            "placement_groups": self._groups,
             "config": OmegaConf.to_container(config, resolve=True),
         }
 
+    def _cause(self) -> WorkerError | None:
+        return self._nodes.cause() if self._nodes is not None else None
+
+    def _give_up(self) -> None:
+        for handle in self.roles.values():
+            handle.give_up()
+
     def stop(self) -> None:
         """End every process and remove the private folder, however far ``start`` came."""
+        if self._nodes is not None:
+            self._nodes.stop()
         for handle in self.roles.values():
             handle.stop()
+        if self.node_hooks is not None:
+            self.node_hooks.close()
         if self._cluster is not None:
             ray_cluster.stop(self._cluster, self.logs)
         if self._fork_server is not None:

@@ -67,9 +67,18 @@ def _start(settings: dict[str, Any]) -> Any:
     tq.init(config.transfer_queue)
     _log("starting workers")
     trainer = RoleTrainer(config)
+    trainer.placement_groups = [_placement_group(name) for name in settings["placement_groups"]]
     trainer.start()
     _log("ready")
     return trainer
+
+
+def _placement_group(name: str) -> Any:
+    """One that the loop made: by its id, since names belong to a namespace."""
+    from ray._raylet import PlacementGroupID
+    from ray.util.placement_group import PlacementGroup
+
+    return PlacementGroup(PlacementGroupID(bytes.fromhex(name)))
 
 
 def _validate(config: Any) -> None:

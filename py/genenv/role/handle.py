@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,16 @@ _STOP_POLL_SECONDS = 0.1
 class RoleHandle:
     """One driver process. ``start`` returns at once; ``wait_until_ready`` collects it."""
 
-    def __init__(self, role: str, folder: Path, log_file: Path) -> None:
+    def __init__(
+        self,
+        role: str,
+        folder: Path,
+        log_file: Path,
+        cause: Callable[[], WorkerError | None] = lambda: None,
+    ) -> None:
+        """``cause`` names a death elsewhere in the run that explains a failure here, or None."""
         self.role = role
+        self._cause = cause
         self._folder = folder
         self._log_file = log_file
         self._channel: Channel | None = None
@@ -85,6 +94,9 @@ class RoleHandle:
     ) -> None:
         if cancelled.is_set():
             raise InterruptedError("stopped while the roles were starting")
+        cause = self._cause()
+        if cause is not None:
+            raise cause
         assert self._process is not None
         if self._process.poll() is not None:
             raise self._died()
@@ -151,20 +163,32 @@ class RoleHandle:
             raise self._died() from error
         if "error" in message:
             what = f"the {self.role} role failed"
-            raise failed(what, "role-failed", message["error"], self._log_file)
+            raise self._cause() or failed(what, "role-failed", message["error"], self._log_file)
         return message["result"]
 
     def _died(self) -> WorkerError:
+        cause = self._cause()
+        if cause is not None:
+            return cause
         assert self._process is not None
         return died(f"the {self.role} role's", "role-died", self._process, self._log_file)
 
-    def stop(self) -> None:
-        """End the driver: politely, then by force."""
+    def give_up(self) -> None:
+        """Make whoever waits for this role see it as dead; for another thread to call."""
+        if self._channel is not None:
+            self._channel.shut_down()
+
+    def ask_to_stop(self) -> None:
+        """Tell the driver to end, without waiting; ``stop`` waits."""
         if self._channel is not None:
             with contextlib.suppress(ChannelClosed):
                 self._channel.send({"call": "stop"})
+
+    def stop(self) -> None:
+        """End the driver: politely, then by force; at once where there is nothing to wait for."""
+        self.ask_to_stop()
         if self._process is not None:
-            end(self._process, _STOP_SECONDS)
+            end(self._process, _STOP_SECONDS if self._cause() is None else 0)
         for owned in (self._channel, self._listener):
             if owned is not None:
                 owned.close()

@@ -10,6 +10,7 @@ import math
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,14 @@ import ray
 import torch
 import transfer_queue as tq
 from omegaconf import DictConfig, OmegaConf, open_dict
+from ray.util.placement_group import PlacementGroup
 from tensordict import TensorDict
 from transfer_queue import KVBatchMeta
+from verl.single_controller.ray.base import (
+    RayResourcePool,
+    ResourcePoolManager,
+    sort_placement_group_by_node_ip,
+)
 from verl.trainer.ppo.v1 import AgentLoopManagerTQ
 from verl.trainer.ppo.v1.trainer_base import register_trainer
 from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
@@ -46,6 +53,27 @@ class _EmptyLoader:
         """Nothing to restore."""
 
 
+@dataclass
+class _GivenPools(ResourcePoolManager):
+    """Resource pools on placement groups that are there already, and shared with another role.
+
+    A worker takes a third of its bundle's device (``max_colocate_count``), so that two roles fit.
+    """
+
+    groups: list[PlacementGroup] = field(default_factory=list)
+
+    def create_resource_pool(self) -> None:
+        for name, process_on_nodes in self.resource_pool_spec.items():
+            pool = RayResourcePool(
+                process_on_nodes=process_on_nodes,
+                use_gpu=True,
+                max_colocate_count=self.max_colocate_count,
+                name_prefix=name,
+            )
+            pool.pgs = sort_placement_group_by_node_ip(self.groups)
+            self.resource_pool_dict[name] = pool
+
+
 @register_trainer(TRAINER_NAME)
 class RoleTrainer(PPOTrainerSync):
     """One model with its actor, rollout engine and (if the KL weight needs it) reference policy."""
@@ -59,6 +87,10 @@ class RoleTrainer(PPOTrainerSync):
         # Asked while a rollout is waited for; the driver answers from its channel.
         self.is_cancelled: Callable[[], bool] = lambda: False
         self._tracking: Tracking | None = None
+        # Set before start() where roles take turns on the same devices.
+        self.placement_groups: list[PlacementGroup] = []
+        # Whether the rollout engine has this trainer's weights.
+        self._awake = False
 
     # -- veRL's own construction, without data and without reward workers --------------------------
 
@@ -70,6 +102,31 @@ class RoleTrainer(PPOTrainerSync):
             self.config.actor_rollout_ref.actor.optim.total_training_steps = (
                 self.total_training_steps
             )
+
+    def _init_resource_pool_mgr(self) -> None:
+        super()._init_resource_pool_mgr()
+        if self.placement_groups:
+            self.resource_pool_manager = _GivenPools(
+                resource_pool_spec=self.resource_pool_manager.resource_pool_spec,
+                mapping=self.resource_pool_manager.mapping,
+                groups=self.placement_groups,
+            )
+
+    def on_init_end(self) -> None:
+        """The engine gets its weights; where devices are shared, when its turn comes."""
+        if not self.placement_groups:
+            self._wake()
+
+    def _wake(self) -> None:
+        """Give the rollout engine the trainer's weights, which brings it up where it slept."""
+        self.checkpoint_manager.update_weights(self.global_steps)
+        self._awake = True
+
+    def _sleep(self) -> None:
+        """Free what the rollout engine holds of the devices."""
+        if self._awake:
+            self.checkpoint_manager.sleep_replicas()
+            self._awake = False
 
     def get_reward_handles(self) -> list[Any] | None:
         """No reward workers means: roll out without scoring."""
@@ -113,6 +170,22 @@ class RoleTrainer(PPOTrainerSync):
             ``tasks`` also ``"score"``, what the reward worker told; and ``failed``: indices of
             prompts that veRL could not roll out.
         """
+        if not self._awake:
+            self._wake()
+        try:
+            return self._roll_out(prompts, n, tasks, validate, timeout_s)
+        finally:
+            if self.placement_groups:
+                self._sleep()
+
+    def _roll_out(
+        self,
+        prompts: list[list[dict[str, str]]],
+        n: int,
+        tasks: list[str] | None,
+        validate: bool,
+        timeout_s: float,
+    ) -> dict[str, Any] | None:
         partition = "val" if validate else "train"
         uids = [uuid.uuid4().hex for _ in prompts]
         tags = [
@@ -223,11 +296,12 @@ class RoleTrainer(PPOTrainerSync):
         batch = KVBatchMeta(partition_id="train", keys=keys, tags=[row["tag"] for row in rows])
         batch.extra_info["temperature"] = self.config.actor_rollout_ref.rollout.temperature
         _write_rewards(keys, [row["tag"]["response_len"] for row in rows], rewards)
-        self.checkpoint_manager.sleep_replicas()
+        self._sleep()
         with self._configured_for(len(keys), estimator):
             batch = self._train_on(batch, metrics)
-        with marked_timer("update_weights", self.timing_raw):
-            self.checkpoint_manager.update_weights(self.global_steps)
+        if not self.placement_groups:
+            with marked_timer("update_weights", self.timing_raw):
+                self._wake()
         self.forget(batch.keys)
         return {
             "metrics": _finite_scalars(metrics),
@@ -318,10 +392,11 @@ class RoleTrainer(PPOTrainerSync):
 
     def load(self, folder: str) -> None:
         """Restore what ``save`` wrote, and bring the rollout engine to the same weights."""
-        self.checkpoint_manager.sleep_replicas()
+        self._sleep()
         self.actor_rollout_wg.load_checkpoint(local_path=folder, del_local_after_load=False)
         self.global_steps = int((Path(folder) / _STEP).read_text())
-        self.checkpoint_manager.update_weights(self.global_steps)
+        if not self.placement_groups:
+            self._wake()
 
 
 def _objects(values: list[Any]) -> np.ndarray:

@@ -150,7 +150,7 @@ describe("values that can't be carried out", () => {
   test.each([
     ["genenv.ray_address=ray://head:10001", /genenv\.ray_address.*runs in a proxy on the head/],
     ["genenv.ray_address=head", /genenv\.ray_address.*neither auto nor a host and a port/],
-    ["genenv.hooks.placement=node", /genenv\.hooks\.placement.*not possible yet/],
+    ["genenv.hooks.placement=node", /genenv\.hooks\.placement.*there is one machine/],
     ["genenv.hooks.address=10.0.0.1", /genenv\.hooks\.address.*on a Unix socket/],
     ["genenv.labels=majority", /genenv\.labels.*groundTruth in the parse hook/],
     ["trainer.resume_mode=resume_path", /trainer\.resume_mode.*newest complete checkpoint/],
@@ -166,6 +166,8 @@ describe("values that can't be carried out", () => {
       const { genenv } = resolve([`genenv.ray_address=${JSON.stringify(address)}`]);
       expect(genenv.ray_address).toBe(address);
     }
+    const node = resolve(["genenv.ray_address=auto", "genenv.hooks.placement=node"]);
+    expect(node.genenv.hooks.placement).toBe("node");
     expect(resolve(["genenv.hooks.scoring=batch"]).genenv.hooks.scoring).toBe("batch");
   });
 });

@@ -10,6 +10,8 @@ export interface FakeCall {
 export interface FakeParts extends RunParts {
   calls: FakeCall[];
   hosts: HookHostOptions[];
+  /** Folders that hooks were shipped into. */
+  shipped: string[];
   /** What has been opened and not closed. */
   open: Set<string>;
 }
@@ -65,14 +67,19 @@ export const fakeJobs: Record<string, Job> = {
 export function fakeParts(jobs: Record<string, Job> = {}): FakeParts {
   const calls: FakeCall[] = [];
   const hosts: HookHostOptions[] = [];
+  const shipped: string[] = [];
   const open = new Set<string>();
   return {
     calls,
     hosts,
+    shipped,
     open,
     ensurePython: async () => ({ python: "/fake/python", dir: "/fake" }),
     resolveModel: async (model) =>
       model.startsWith("builtin:") ? `/models/${model.slice(8)}` : model,
+    shipHooks: async ({ dir }) => {
+      shipped.push(dir);
+    },
     startHookHost: async (options) => {
       hosts.push(options);
       open.add("hooks");
