@@ -330,13 +330,20 @@ def settings(
     **genenv: Any,
 ) -> Settings:
     agent = SMALL if agent is None else agent
+    # What TypeScript makes of them (sdk/config/environment-overlay.ts).
+    sizes = tree(
+        data__train_batch_size=2,
+        actor_rollout_ref__actor__ppo_mini_batch_size=2,
+        actor_rollout_ref__rollout__n=4,
+        actor_rollout_ref__model__path=env_model,
+    )
     return from_params(
         {
             "runDir": "/run",
             "genenv": GENENV | genenv,
             "verl": {
                 "agent": agent,
-                "environment": merged(agent, environment or {}),
+                "environment": merged(merged(agent, sizes), environment or {}),
                 "added": [],
                 "deleted": [],
             },
@@ -347,38 +354,15 @@ def settings(
     )
 
 
-def environment_sizes(of: Settings) -> tuple[int, int, int]:
-    config = of.configs["environment"]
+def test_each_role_has_the_sizes_that_typescript_gave_it() -> None:
+    named = tree(data__train_batch_size=6, actor_rollout_ref__actor__ppo_mini_batch_size=3)
+    run = settings(environment=named)
+    config = run.configs["environment"]
+    assert (config.data.train_batch_size, run.environment_prompts) == (6, 6)
     root = config.actor_rollout_ref
-    assert of.environment_prompts == config.data.train_batch_size
-    return config.data.train_batch_size, root.actor.ppo_mini_batch_size, root.rollout.n
-
-
-def test_the_environments_answers_about_fill_the_agents_batch() -> None:
-    # 8 tasks of 4 answers to a prompt: 2 prompts, one mini-batch.
-    run = settings()
-    assert environment_sizes(run) == (2, 2, 4)
+    assert (root.actor.ppo_mini_batch_size, root.rollout.n) == (3, 4)
     assert (run.batch_size, run.responses_per_task) == (8, 4)
     assert (run.run_dir, run.resume, run.hook_token) == (Path("/run"), True, None)
-    # And the agent's own sizes are as they were.
-    root = run.agent.actor_rollout_ref
-    assert (root.actor.ppo_mini_batch_size, root.rollout.n) == (8, 4)
-
-
-def test_more_answers_to_a_prompt_than_tasks_in_a_batch_are_still_one_prompt() -> None:
-    assert environment_sizes(settings(num_generations_per_prompt=12)) == (1, 1, 12)
-
-
-def test_a_batch_that_the_user_does_not_name_is_verls_own_for_the_environment_too() -> None:
-    # veRL's train_batch_size is 1024.
-    assert environment_sizes(settings(agent=tree(actor_rollout_ref__rollout__n=4))) == (256, 256, 4)
-
-
-def test_sizes_that_genenv_env_names_are_kept() -> None:
-    named = tree(data__train_batch_size=6, actor_rollout_ref__actor__ppo_mini_batch_size=3)
-    assert environment_sizes(settings(environment=named, env=named)) == (6, 3, 4)
-    batch = tree(data__train_batch_size=6)
-    assert environment_sizes(settings(environment=batch, env=batch)) == (6, 6, 4)
 
 
 def test_the_environment_may_be_a_model_of_its_own() -> None:
@@ -389,10 +373,10 @@ def test_the_environment_may_be_a_model_of_its_own() -> None:
 
 
 def test_one_model_in_both_roles_has_one_trainer_that_still_writes_tasks() -> None:
-    run = settings(env_model="agent", num_generations_per_prompt=2)
+    run = settings(env_model="agent")
     assert list(run.configs) == ["agent"]
     assert run.shares_model
-    assert run.environment_prompts == 4
+    assert run.environment_prompts == 2
 
 
 @pytest.mark.parametrize(

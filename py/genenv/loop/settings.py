@@ -23,7 +23,8 @@ class Settings:
         hook_token: its token, None on a Unix socket.
         remote_hooks: the same host's address and token for other nodes; None where none need it.
         hook_bundle: folder with all hooks, to be run on every node; None where they run here only.
-        environment_prompts: prompts the environment model answers in an epoch.
+        environment_prompts: prompts the environment model answers in an epoch; what TypeScript
+            made of ``genenv.env`` and the agent's batch (``sdk/config/environment-overlay.ts``).
         shares_model: one model plays both roles (``env_model_path: agent``).
         resume: go on from the run folder's last checkpoint.
     """
@@ -84,20 +85,16 @@ def from_params(params: dict[str, Any]) -> Settings:
     roles = ["agent", "environment"] if separate else ["agent"]
     remote, bundle = params["hooks"].get("remote"), params["hooks"].get("bundle")
     configs = {}
-    prompts = 0
     for role in roles:
-        overlay = dict(params["verl"][role])
         configs[role] = role_config(
             role,
-            _environment_overlay(overlay, params, prompts) if role == "environment" else overlay,
+            params["verl"][role],
             device=device,
             genenv=genenv,
             added=params["verl"]["added"],
             deleted=params["verl"]["deleted"],
         )
         check_batch_arithmetic(role, configs[role])
-        if role == "agent":
-            prompts = _environment_prompts(params, int(configs[role].data.train_batch_size))
         trainer = configs[role].trainer
         trainer.total_training_steps = trainer.total_epochs * _updates_per_epoch(
             shares_model, genenv
@@ -111,7 +108,7 @@ def from_params(params: dict[str, Any]) -> Settings:
         hook_token=params["hooks"].get("token"),
         remote_hooks=(remote["address"], remote["token"]) if remote else None,
         hook_bundle=Path(bundle) if bundle else None,
-        environment_prompts=prompts,
+        environment_prompts=int(params["verl"]["environment"]["data"]["train_batch_size"]),
         shares_model=shares_model,
         resume=bool(params.get("resume", False)),
     )
@@ -120,40 +117,3 @@ def from_params(params: dict[str, Any]) -> Settings:
 def _updates_per_epoch(shares_model: bool, genenv: dict[str, Any]) -> int:
     """Steps of a trainer in an epoch, by which its learning rate is scheduled."""
     return 2 if shares_model and genenv["env_update"] != "none" else 1
-
-
-def _environment_prompts(params: dict[str, Any], agent_batch: int) -> int:
-    """What ``genenv.env`` says, else as many as give about an agent batch of answers."""
-    named = _named(params["genenv"].get("env", {}), "data", "train_batch_size")
-    if named is not None:
-        return int(named)
-    answers = int(params["genenv"]["num_generations_per_prompt"])
-    return max(1, agent_batch // answers)
-
-
-def _environment_overlay(
-    overlay: dict[str, Any], params: dict[str, Any], prompts: int
-) -> dict[str, Any]:
-    """The environment's answers to a prompt are its group; its prompts of one epoch its batch."""
-    tree = _copy(overlay)
-    root = tree.setdefault("actor_rollout_ref", {})
-    root.setdefault("rollout", {})["n"] = int(params["genenv"]["num_generations_per_prompt"])
-    if params.get("envModelPath"):
-        root.setdefault("model", {})["path"] = params["envModelPath"]
-    tree.setdefault("data", {})["train_batch_size"] = prompts
-    mini = _named(params["genenv"].get("env", {}), "actor_rollout_ref", "actor")
-    if not mini or "ppo_mini_batch_size" not in mini:
-        root.setdefault("actor", {})["ppo_mini_batch_size"] = prompts
-    return tree
-
-
-def _named(tree: dict[str, Any], *path: str) -> Any:
-    for key in path:
-        if not isinstance(tree, dict) or key not in tree:
-            return None
-        tree = tree[key]
-    return tree
-
-
-def _copy(tree: Any) -> Any:
-    return {k: _copy(v) for k, v in tree.items()} if isinstance(tree, dict) else tree
