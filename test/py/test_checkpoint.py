@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -187,6 +188,31 @@ def test_a_full_disk_names_the_path_and_keeps_the_last_good_checkpoint(
     assert f"npx genenv resume {tmp_path}" in str(caught.value.hint)
     # The draft's space is free again.
     assert [p.name for p in checkpoints.iterdir()] == ["epoch-1"]
+
+
+def test_what_the_kernel_refuses_to_write_leaves_the_last_good_checkpoint_alone(
+    tmp_path: Path,
+) -> None:
+    checkpoints = tmp_path / "checkpoints"
+    good = save(checkpoints, 1)
+    before = {path: path.read_bytes() for path in good.rglob("*") if path.is_file()}
+    roles = {"agent": FakeRole()}
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        with pytest.raises(WorkerError) as caught:
+            checkpoint.save(checkpoints, 2, roles, {"pool": "x" * 10_000})  # type: ignore[arg-type]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (caught.value.code, "File too large" in caught.value.message) == (
+        "checkpoint-failed",
+        True,
+    )
+    assert {path: path.read_bytes() for path in good.rglob("*") if path.is_file()} == before
+    assert checkpoint.latest(checkpoints) == good
+    # With room again the same epoch is saved whole.
+    assert checkpoint.latest(checkpoints) != save(checkpoints, 2)
+    assert [path.name for path in sorted(checkpoints.iterdir())] == ["epoch-1", "epoch-2"]
 
 
 def test_a_role_that_died_while_saving_says_so_itself(tmp_path: Path) -> None:
