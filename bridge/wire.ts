@@ -29,9 +29,10 @@ export const Op = {
   PARSE: 4,
   SELECT: 5,
   ALPHA: 6,
+  LABEL: 7,
 } as const;
 export type Op = (typeof Op)[keyof typeof Op];
-const LAST_OP: number = Op.ALPHA;
+const LAST_OP: number = Op.LABEL;
 
 export const Kind = { REQUEST: 0, REPLY: 1, REPLY_F64: 2, ERROR: 3, REQUEST_MAPPED: 4 } as const;
 export type Kind = (typeof Kind)[keyof typeof Kind];
@@ -53,6 +54,7 @@ export const Column = {
   SEEDS: "seeds",
   TASKS: "tasks",
   SUCCESS_RATES: "success_rates",
+  RESPONSES: "responses",
 } as const;
 
 /** Columns of a REPLY to SCORE: a row's kind is its index in RESULT_KINDS. */

@@ -25,6 +25,11 @@ export interface RewardDefinition<Schema extends z.ZodType, Uses extends RewardC
   uses?: readonly Uses[];
   /** Samples under way at once, for an async `score`. Default: `genenv.hooks.concurrency`. */
   concurrency?: number;
+  /**
+   * The answer in a response, as a text that is the same for equal answers; null where it has none. Only
+   * `genenv.labels: majority` asks: the most frequent answer becomes the task's ground truth.
+   */
+  extract?(response: string): string | null;
   /** The reward of one response: a finite number, `score(...)`, `abstain(reason)`, or a grader's result. */
   score(input: RewardInput<z.output<Schema>, Uses>): RewardReturn | Promise<RewardReturn>;
 }
@@ -34,6 +39,7 @@ export function defineReward<Schema extends z.ZodType, const Uses extends Reward
   definition: RewardDefinition<Schema, Uses>,
 ): RewardHook<Schema, Uses> {
   assertName(definition.name, "defineReward");
+  const { extract } = definition;
   return {
     [HOOK_BRAND]: "reward",
     name: definition.name,
@@ -41,6 +47,7 @@ export function defineReward<Schema extends z.ZodType, const Uses extends Reward
     uses: [...new Set(definition.uses ?? [])],
     concurrency: definition.concurrency ?? null,
     score: (input) => definition.score(input),
+    ...(extract && { extract: (response: string) => extract.call(definition, response) }),
   };
 }
 

@@ -34,6 +34,12 @@ export function createHandler({ info, hasAlgorithms, run, onFailure }: HandlerOp
         hint: `set genenv.hooks.${word} in the configuration`,
       });
     }
+    if (op === Op.LABEL && !info.canExtract) {
+      throw new HookError("this run's reward has no extract", {
+        code: "hook-absent",
+        hint: "give defineReward an `extract(response)`",
+      });
+    }
     const batch = readTextBatch(payload);
     const where = whereOf(hookName(op, info), batch);
     const reply = await run({ id, op, attempt, rows: batch.rows, payload, where, release }, signal);
@@ -72,7 +78,7 @@ function missingHooks(info: HookInfo, hasAlgorithms: boolean): Map<Op, string> {
   if (info.environment === null)
     missing.set(Op.PROMPTS, "environment").set(Op.PARSE, "environment");
   if (info.curriculum === null) missing.set(Op.SELECT, "curriculum");
-  if (!hasAlgorithms) missing.set(Op.ALPHA, "algorithms");
+  if (!hasAlgorithms) missing.set(Op.ALPHA, "algorithms").set(Op.LABEL, "algorithms");
   return missing;
 }
 

@@ -13,7 +13,7 @@ import { withDefaultLimits } from "./limits.js";
 import { asHook, describeHooks, type HookInfo, importHooks } from "./load.js";
 import { createLocalRunner } from "./local-runner.js";
 import type { ImportRef, Limits, ModuleSet } from "./messages.js";
-import type { AnswerReward, Hooks } from "./ops.js";
+import type { Algorithms, Hooks } from "./ops.js";
 import { type Door, openDoors } from "./server.js";
 import { superviseHost } from "./supervisor.js";
 import type { CurriculumHook, EnvironmentHook, HookKind, RewardHook } from "./types.js";
@@ -29,7 +29,7 @@ export type HookModules = {
   reward: ModuleRef | null;
   environment: ModuleRef | null;
   curriculum: ModuleRef | null;
-  /** A function (successRates, alpha, beta) => number | null: an environment answer's reward. */
+  /** The loop's formulas, as `Algorithms` has them. */
   algorithms: ModuleRef | null;
 };
 
@@ -177,7 +177,7 @@ async function collectHooks(modules: HookModules, projectDir: string): Promise<H
     environment: (value("environment") as EnvironmentHook | null) ?? fromFiles.environment,
     curriculum: (value("curriculum") as CurriculumHook | null) ?? fromFiles.curriculum,
     algorithms:
-      algorithms?.kind === "value" ? (algorithms.hook as AnswerReward) : fromFiles.algorithms,
+      algorithms?.kind === "value" ? (algorithms.hook as Algorithms) : fromFiles.algorithms,
   };
 }
 

@@ -3,7 +3,7 @@ import { pathToFileURL } from "node:url";
 import { z } from "zod";
 import { HookError } from "../errors.js";
 import type { ImportRef, ModuleSet } from "./messages.js";
-import type { AnswerReward, Hooks } from "./ops.js";
+import type { Algorithms, Hooks } from "./ops.js";
 import { showValue, stackOf } from "./result.js";
 import {
   type CurriculumHook,
@@ -21,6 +21,7 @@ export type HookInfo = {
   reward: string | null;
   uses: RewardColumn[];
   rewardConcurrency: number | null;
+  canExtract: boolean;
   environment: string | null;
   hasAgentPrompt: boolean;
   curriculum: string | null;
@@ -31,6 +32,7 @@ export function describeHooks(hooks: Hooks): HookInfo {
     reward: hooks.reward?.name ?? null,
     uses: [...(hooks.reward?.uses ?? [])],
     rewardConcurrency: hooks.reward?.concurrency ?? null,
+    canExtract: hooks.reward?.extract !== undefined,
     environment: hooks.environment?.name ?? null,
     hasAgentPrompt: hooks.environment?.agentPrompt !== undefined,
     curriculum: hooks.curriculum?.name ?? null,
@@ -43,7 +45,7 @@ export async function importHooks(modules: ModuleSet): Promise<Hooks> {
     reward: reward && ((await importHook(reward, "reward")) as RewardHook),
     environment: environment && ((await importHook(environment, "environment")) as EnvironmentHook),
     curriculum: curriculum && ((await importHook(curriculum, "curriculum")) as CurriculumHook),
-    algorithms: algorithms && ((await importExport(algorithms)) as AnswerReward),
+    algorithms: algorithms && ((await importExport(algorithms)) as Algorithms),
   };
 }
 

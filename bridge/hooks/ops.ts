@@ -6,6 +6,7 @@ import { describeHooks } from "./load.js";
 import { hookName } from "./names.js";
 import { alphaCall, selectCall } from "./op-curriculum.js";
 import { parseCall, promptCall } from "./op-environment.js";
+import { labelCall } from "./op-label.js";
 import { batchScoreInputs, scoreCall } from "./op-score.js";
 import { threw, type Where } from "./result.js";
 import type { CurriculumHook, EnvironmentHook, RewardHook, RewardResult } from "./types.js";
@@ -17,12 +18,21 @@ export type AnswerReward = (
   beta: number,
 ) => number | null;
 
+/** A vote of answers, null for a response without one: the label, null where too few agree, and the share that agrees. */
+export type MajorityLabel = (
+  answers: (string | null)[],
+  minAgreement: number,
+) => { label: string | null; agreement: number };
+
+/** The loop's formulas. */
+export type Algorithms = { answerReward: AnswerReward; majorityLabel: MajorityLabel };
+
 /** The hooks of a run; null where the run has none of that kind. */
 export type Hooks = {
   reward: RewardHook | null;
   environment: EnvironmentHook | null;
   curriculum: CurriculumHook | null;
-  algorithms: AnswerReward | null;
+  algorithms: Algorithms | null;
 };
 
 export type JsonResult = { kind: "json"; json: string };
@@ -65,6 +75,10 @@ function rowCall(op: Op, batch: TextBatch, hooks: Hooks, where: (row: number) =>
   if (op === Op.PROMPTS && environment) return promptCall(environment, batch, params, where);
   if (op === Op.PARSE && environment) return parseCall(environment, batch, where);
   if (op === Op.SELECT && curriculum) return selectCall(curriculum, batch, params, where);
-  if (op === Op.ALPHA && algorithms) return alphaCall(algorithms, batch, params, where);
+  if (op === Op.ALPHA && algorithms)
+    return alphaCall(algorithms.answerReward, batch, params, where);
+  if (op === Op.LABEL && algorithms && reward?.extract) {
+    return labelCall(reward, reward.extract, algorithms.majorityLabel, batch, params, where);
+  }
   throw badFrame(`asks for op ${op}, and this host has no hook for it`);
 }

@@ -72,6 +72,8 @@ export interface RewardHook<
   readonly uses: readonly Uses[];
   /** Samples an async hook may have under way at once; null takes `genenv.hooks.concurrency`. */
   readonly concurrency: number | null;
+  /** The answer in a response, which a vote for a label counts (`genenv.labels: majority`); null: it has none. */
+  extract?(response: string): string | null;
   score(input: RewardInput<z.output<Schema>, Uses>): RewardReturn | Promise<RewardReturn>;
 }
 

@@ -65,6 +65,19 @@ class ScoreResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Vote:
+    """What the agent's answers to a task say of its ground truth.
+
+    Attributes:
+        label: the most frequent answer; None where fewer than asked for agree.
+        agreement: the share of the responses that give it, from 0 to 1.
+    """
+
+    label: str | None
+    agreement: float
+
+
+@dataclass(frozen=True, slots=True)
 class Accepted:
     """A task the parse hook accepted, and the messages the agent gets for it."""
 
@@ -243,6 +256,20 @@ class HookClient:
         rows = self._json_rows(Op.ALPHA, _batch(params, {Column.SUCCESS_RATES: rates}))
         rewards = [_load(self._json_of(Op.ALPHA, row)) for row in rows]
         return [None if reward is None else float(reward) for reward in rewards]
+
+    def labels(self, responses: Sequence[Sequence[str]], min_agreement: float) -> list[Vote]:
+        """A vote on the label of each task from its responses; HookError where `extract` fails."""
+        if not responses:
+            return []
+        rows = self._json_rows(
+            Op.LABEL,
+            _batch(
+                {"minAgreement": min_agreement},
+                {Column.RESPONSES: [_dump(list(row), "responses") for row in responses]},
+            ),
+        )
+        votes = [_load(self._json_of(Op.LABEL, row)) for row in rows]
+        return [Vote(vote["label"], float(vote["agreement"])) for vote in votes]
 
     # --- replies ------------------------------------------------------------------------------
 

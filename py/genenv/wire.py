@@ -47,6 +47,7 @@ class Op(IntEnum):
     PARSE = 4
     SELECT = 5
     ALPHA = 6
+    LABEL = 7
 
 
 class Kind(IntEnum):
@@ -74,6 +75,7 @@ class Column:
     SEEDS = "seeds"
     TASKS = "tasks"
     SUCCESS_RATES = "success_rates"
+    RESPONSES = "responses"
 
 
 RESULT_COLUMNS = ("kind", "value", "success", "metrics", "code", "reason")

@@ -61,9 +61,9 @@ const withoutEffect: readonly {
   },
   {
     path: ["labels"],
-    refuses: ({ labels }) => labels === "majority",
+    refuses: ({ labels, hooks }) => labels === "majority" && hooks.scoring === "overlap",
     reason:
-      "a vote needs the answer in each response, and a reward tells a score only; compute groundTruth in the parse hook",
+      "a vote needs all responses to a task, and genenv.hooks.scoring=overlap scores each as it comes; take batch",
   },
 ];
 

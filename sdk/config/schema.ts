@@ -190,7 +190,15 @@ export const genenvSchema = z.strictObject({
     .enum(["environment", "majority"])
     .default("environment")
     .describe(
-      "Where a ground truth comes from when a task has none (groundTruth null): `environment` rejects such a task, `majority` would take the agent's most frequent answer (not possible yet: refused).",
+      "Where a ground truth comes from when a task has none (groundTruth null): `environment` rejects such a task, `majority` takes the agent's most frequent answer (the reward has to have an `extract`).",
+    ),
+  label_agreement: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.5)
+    .describe(
+      "With `labels: majority`, the least share of a task's responses that must give the same answer; below it the task has no label (`low-agreement`).",
     ),
   success_threshold: z
     .number()

@@ -65,9 +65,19 @@ export const refusedKeys: readonly RefusedKey[] = [
     reason: "genenv.env_update (rwr, grpo, none) decides how the environment model learns",
   },
   {
-    key: "algorithm.filter_groups.enable",
-    refuses: not(false),
-    reason: "groups without signal are counted, not refilled; set it to False",
+    key: "algorithm.filter_groups.metric",
+    refuses: not("reward", "acc"),
+    reason: "a group has signal where its rewards differ (reward), or its successes (acc)",
+  },
+  {
+    key: "algorithm.filter_groups.max_inflight_gen_batches",
+    refuses: not(1),
+    reason: "one batch is rolled out at a time",
+  },
+  {
+    key: "algorithm.filter_groups",
+    role: "environment",
+    reason: "the environment's answers are not refilled: each prompt's group is trained on as it is",
   },
   {
     key: "actor_rollout_ref.rollout.n",

@@ -31,7 +31,7 @@ export function toHookModules(config: ResolvedConfig, given: GivenHooks = {}): H
       valueModule(given.curriculum) ??
       fileModule(hooks.curriculum, "curriculum") ??
       ownModule("../curriculum/algorithms", "paper"),
-    algorithms: ownModule("../curriculum/algorithms", "answerReward"),
+    algorithms: ownModule("../curriculum/algorithms", "algorithms"),
   };
 }
 

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { ConfigError } from "../../bridge/errors.js";
 import type { HookHost } from "../../bridge/hooks/host.js";
 import { hookDoor, type RemoteDoor } from "../../bridge/hooks/route.js";
 import { isRewardHook, type RewardHook } from "../../bridge/hooks/types.js";
@@ -135,6 +136,16 @@ async function remoteDoor({ genenv, placeOf }: ResolvedConfig): Promise<RemoteDo
 /** Checks the data against the reward's own schema, once its host has shown that it loads. */
 async function assertRewardTakes({ config, hooks }: PrepareOptions, data: RunData): Promise<void> {
   const reward = hooks.reward ?? (await loadReward(config));
+  if (config.genenv.labels === "majority" && !reward?.extract) {
+    throw new ConfigError(
+      "genenv.labels is majority, and the reward doesn't say which answer a response gives",
+      {
+        code: "no-extract",
+        place: config.placeOf(["genenv", "labels"]),
+        hint: "give defineReward an `extract(response)`, or let the parse hook compute groundTruth (genenv.labels: environment)",
+      },
+    );
+  }
   if (reward) assertGroundTruths([...data.train, ...data.validation], reward);
 }
 

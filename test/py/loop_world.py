@@ -10,14 +10,13 @@ import json
 import random
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from genenv.hooks import Accepted, Decision, Rejected, ScoreResult
 from genenv.loop.events import Progress
-from genenv.loop.run import _Run
+from genenv.loop.run import Training
 from genenv.loop.settings import Settings
 from omegaconf import OmegaConf
 
@@ -30,6 +29,8 @@ GENENV: dict[str, Any] = {
     "num_generations_per_prompt": 3,
     "env_update": "rwr",
     "success_threshold": 1.0,
+    "labels": "environment",
+    "label_agreement": 0.5,
     "seed": 23,
     "keep_best": False,
     "pool": {"cap": 6, "seed_fraction": 0.5, "near_duplicate": 0.9},
@@ -181,6 +182,8 @@ class World:
         self.plain = plain
         self.genenv = GENENV | genenv
         self.trainer: dict[str, Any] = {}
+        self.filter_groups: dict[str, Any] = {}
+        self.batch_size = 10
         self.client = WorldClient()
         self.events: list[dict[str, Any]] = []
         folder.mkdir(parents=True, exist_ok=True)
@@ -216,9 +219,8 @@ class World:
                 kill_at(event)
 
         progress = Progress(emit, self.folder / "metrics.jsonl")
-        stack = SimpleNamespace(roles=self.roles, node_hooks=None)
         settings = Settings(**self.settings(epochs, resume, trainer))
-        run = _Run(settings, stack, self.client, progress, threading.Event())  # type: ignore[arg-type]
+        run = Training(settings, self.roles, self.client, progress, threading.Event())  # type: ignore[arg-type]
         return run.go()
 
     def settings(
@@ -238,11 +240,15 @@ class World:
                 "data": {
                     "train_files": str(self.folder / "train.parquet"),
                     "val_files": str(self.folder / "val.parquet"),
-                    "train_batch_size": 10,
+                    "train_batch_size": self.batch_size,
                     "max_prompt_length": 10,
                 },
                 "actor_rollout_ref": {"rollout": {"n": 4, "val_kwargs": {"n": 1}}},
                 "reward": {"custom_reward_function": {"path": None}},
+                "algorithm": {
+                    "filter_groups": {"enable": False, "metric": "reward", "max_num_gen_batches": 0}
+                    | self.filter_groups
+                },
                 "trainer": keys | (trainer or {}),
             }
         )

@@ -7,17 +7,18 @@ follow.
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from genenv.errors import HookError
 from genenv.hooks import Decision, HookClient
-from genenv.loop import scoring
+from genenv.loop import refill, scoring
 from genenv.loop.batch import Batch, fill_batch
 from genenv.loop.events import Progress
 from genenv.loop.failures import refuse_failures
 from genenv.loop.generation import Generation, generate, parse, pick_seeds
+from genenv.loop.labels import score_with_labels
 from genenv.loop.ledger import Entry, Ledger
 from genenv.loop.metrics import (
     agent_metrics,
@@ -39,14 +40,15 @@ from genenv.verl_config import RWR
 
 @dataclass
 class Timer:
-    """Seconds by part, for ``timing_s/...``."""
+    """Seconds by part, all of an epoch's together, for ``timing_s/...``."""
 
     seconds: dict[str, float]
 
     def measure(self, name: str, work: Callable[[], Any]) -> Any:
         started = time.monotonic()
         result = work()
-        self.seconds[f"timing_s/{name}"] = time.monotonic() - started
+        key = f"timing_s/{name}"
+        self.seconds[key] = self.seconds.get(key, 0.0) + time.monotonic() - started
         return result
 
 
@@ -89,6 +91,8 @@ class EpochRunner:
         generation = self._generate(epoch, timer) if self._environment else Generation([], [])
         batch = self._fill_batch(generation)
         groups = self._try(epoch, batch.tasks, timer)
+        if self._settings.agent.algorithm.filter_groups.enable:
+            groups += self._refill(epoch, groups, timer)
         if self._stop.is_set():
             raise InterruptedError("stopped before the agent's update")
         self.models_changed = True
@@ -144,7 +148,13 @@ class EpochRunner:
         generation = timer.measure(
             "parse",
             lambda: parse(
-                self._client, prompts, rollout["rows"], seeds, epoch=epoch, fits=self._fits
+                self._client,
+                prompts,
+                rollout["rows"],
+                seeds,
+                epoch=epoch,
+                fits=self._fits,
+                needs_truth=genenv["labels"] == "environment",
             ),
         )
         refuse_failures(
@@ -168,14 +178,17 @@ class EpochRunner:
     # -- the agent's batch -------------------------------------------------------------------------
 
     def _fill_batch(self, generation: Generation) -> Batch:
-        seed_fraction = self._settings.genenv["pool"]["seed_fraction"]
         return fill_batch(
             generation.answers,
             self._state,
             self._seed_tasks,
             size=self._settings.batch_size,
-            seed_fraction=seed_fraction if self._environment else 1.0,
+            seed_fraction=self._seed_fraction,
         )
+
+    @property
+    def _seed_fraction(self) -> float:
+        return self._settings.genenv["pool"]["seed_fraction"] if self._environment else 1.0
 
     def _try(self, epoch: int, batch: list[Task], timer: Timer) -> list[Group]:
         self._progress.phase("agent-rollout", role="agent")
@@ -193,13 +206,7 @@ class EpochRunner:
         genenv = self._settings.genenv
         groups = timer.measure(
             "reward",
-            lambda: scoring.score_groups(
-                self._scorer,
-                batch,
-                rollout["rows"],
-                success_threshold=genenv["success_threshold"],
-                on_failure=genenv["hooks"]["on_failure"],
-            ),
+            lambda: self._score(batch, rollout["rows"]),
         )
         try:
             scoring.refuse_failed_scores(groups, genenv["hooks"])
@@ -217,21 +224,81 @@ class EpochRunner:
         uses = self._client.describe().uses if is_hook else ALL_COLUMNS
         return {"tasks": task_texts(tasks, uses)}
 
+    def _refill(self, epoch: int, groups: list[Group], timer: Timer) -> list[Group]:
+        """Try more tasks of the pool and the data until a batch of groups has a signal.
+
+        At most ``filter_groups.max_num_gen_batches`` rollouts in all; what the bound leaves open
+        stays open, with a warning.
+        """
+        config = self._settings.agent.algorithm.filter_groups
+        rounds = int(config.max_num_gen_batches) or refill.ROUNDS
+        more: list[Group] = []
+        for _ in range(rounds - 1):
+            missing = refill.missing(groups + more, self._settings.batch_size, config.metric)
+            if missing == 0 or self._stop.is_set():
+                break
+            extra = refill.draw(
+                [group.task for group in groups + more],
+                self._state,
+                self._seed_tasks,
+                count=missing,
+                seed_fraction=self._seed_fraction,
+            )
+            if not extra:
+                break
+            more += self._try(epoch, extra, timer)
+        missing = refill.missing(groups + more, self._settings.batch_size, config.metric)
+        if missing:
+            self._progress.warning(
+                "few-groups",
+                f"{missing} of {self._settings.batch_size} groups still have no signal after "
+                f"{len(groups) + len(more)} tasks were tried",
+            )
+        return more
+
+    def _score(self, batch: list[Task], rows: list[dict[str, Any]]) -> list[Group]:
+        genenv = self._settings.genenv
+        if genenv["labels"] == "environment":
+            return self._score_known(batch, rows)
+        return score_with_labels(
+            self._client,
+            self._score_known,
+            batch,
+            rows,
+            min_agreement=genenv["label_agreement"],
+        )
+
+    def _score_known(self, tasks: Sequence[Task], rows: list[dict[str, Any]]) -> list[Group]:
+        genenv = self._settings.genenv
+        return scoring.score_groups(
+            self._scorer,
+            tasks,
+            rows,
+            success_threshold=genenv["success_threshold"],
+            on_failure=genenv["hooks"]["on_failure"],
+        )
+
     def _update_agent(self, groups: list[Group], timer: Timer) -> set[str]:
         """Train on the scored responses; gives the ids of the tasks that were trained on."""
         self._progress.phase("agent-update", role="agent")
-        pairs = [pair for group in groups for pair in group.trainable()]
+        filtered = self._settings.agent.algorithm.filter_groups
+        if filtered.enable:
+            taken = refill.take(groups, self._settings.batch_size, filtered.metric)
+        else:
+            taken = groups
+        pairs = [pair for group in taken for pair in group.trainable()]
         used = {id(row) for row, _ in pairs}
         rest = [row["key"] for g in groups for row in g.rows if id(row) not in used]
         self._agent.call("forget", keys=rest)
         values = agent_metrics(groups)
+        scored = any(group.trainable() for group in groups)
         if pairs:
             result = timer.measure("update_agent", lambda: _update(self._agent, pairs))
             values |= update_metrics(result)
-        else:
+        elif not scored:
             self._progress.warning("no-scores", "no response has a score: the agent is not updated")
         self._progress.metrics("agent", values | timer.seconds)
-        return {group.task.id for group in groups if group.trainable()}
+        return {group.task.id for group in taken if group.trainable()}
 
     # -- the environment's update ------------------------------------------------------------------
 

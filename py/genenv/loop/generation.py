@@ -109,11 +109,12 @@ def parse(
     *,
     epoch: int,
     fits: Any,
+    needs_truth: bool = True,
 ) -> Generation:
     """Let the user's hook read every answer.
 
     Rejected here: prompts that are in the epoch already, prompts that are too long, and tasks
-    without a ground truth.
+    without a ground truth where nothing else will give them one.
 
     Args:
         client: the hook plane.
@@ -122,6 +123,7 @@ def parse(
         seeds: the tasks each prompt showed.
         epoch: number of the epoch.
         fits: tells whether a chat is short enough for the agent (``data.max_prompt_length``).
+        needs_truth: False where a vote of the agent's answers labels tasks.
     """
     parsed = client.parse([row["text"] for row in rows], [seeds[row["prompt"]] for row in rows])
     rejects: Counter[str] = Counter()
@@ -145,7 +147,7 @@ def parse(
                     failures.append(Failure(item.code, reason))
                 continue
             task = _task(item, f"{answer_id}-t{index}", answer_id, shown, epoch)
-            why_not = _why_not(task, seen, fits)
+            why_not = _why_not(task, seen, fits, needs_truth)
             if why_not is not None:
                 reasons.append(why_not)
                 rejects[why_not] += 1
@@ -156,8 +158,8 @@ def parse(
     return Generation(prompts, answers, rejects, failures)
 
 
-def _why_not(task: Task, seen: set[str], fits: Any) -> str | None:
-    if task.ground_truth is None:
+def _why_not(task: Task, seen: set[str], fits: Any, needs_truth: bool) -> str | None:
+    if needs_truth and task.ground_truth is None:
         return "no-ground-truth"
     if normalise(task.prompt_text) in seen:
         return "duplicate"

@@ -24,6 +24,7 @@ _SCHEMA = pa.schema(
         ("success_rate", pa.float64()),
         ("responses", pa.int32()),
         ("scored", pa.int32()),
+        ("agreement", pa.float64()),
         ("reward", pa.float64()),
         ("trained", pa.bool_()),
         ("kept", pa.bool_()),
@@ -49,6 +50,8 @@ class Entry:
         success_rate: successes over scored responses (p-hat), None if none was scored.
         responses: how many were rolled out.
         scored: how many of them got a score (not abstained, not failed).
+        agreement: the share of the responses that gave the ground truth, in the epoch in which
+            their vote decided it (``labels: majority``); else None.
         reward: R = exp(-beta (p-hat - alpha)^2) of this try of a task that the environment wrote;
             the answer's own for a rejected answer; None where there is none.
         trained: whether its responses were in the agent's update.
@@ -68,6 +71,7 @@ class Entry:
     success_rate: float | None
     responses: int
     scored: int
+    agreement: float | None
     reward: float | None
     trained: bool
     kept: bool

@@ -6,6 +6,7 @@ from typing import Any
 from genenv.hooks import Decision
 from genenv.loop.batch import Batch
 from genenv.loop.generation import Answer, Generation
+from genenv.loop.labels import LOW_AGREEMENT
 from genenv.loop.ledger import Entry, entry_for
 from genenv.loop.scoring import Group
 from genenv.loop.tasks import Task, to_json
@@ -61,6 +62,7 @@ def _tried(
         success_rate=group.success_rate,
         responses=len(group.rows),
         scored=group.scored,
+        agreement=group.agreement,
         reward=reward,
         trained=task.id in trained,
         kept=bool(generated and decision and decision.keep),
@@ -75,6 +77,7 @@ def _untried(epoch: int, task: Task, reason: str) -> Entry:
         success_rate=None,
         responses=0,
         scored=0,
+        agreement=None,
         reward=None,
         trained=False,
         kept=False,
@@ -85,6 +88,8 @@ def _untried(epoch: int, task: Task, reason: str) -> Entry:
 def _reason(group: Group, decision: Decision | None, generated: bool) -> str:
     if not group.rows:
         return "rollout-failed"
+    if group.task.ground_truth is None:
+        return LOW_AGREEMENT
     if group.success_rate is None:
         return "no-score"
     if not generated:
@@ -105,6 +110,7 @@ def _rejected(epoch: int, answer: Answer, reason: str, rewards: Rewards) -> Entr
         success_rate=None,
         responses=0,
         scored=0,
+        agreement=None,
         reward=rewards.get(answer.id),
         trained=False,
         kept=False,

@@ -20,7 +20,7 @@ from genenv.loop.ledger import Ledger
 from genenv.loop.metrics import reward_metrics
 from genenv.loop.overlap import hooks_environment
 from genenv.loop.pool import Pool
-from genenv.loop.python_reward import PythonReward, load_python_reward
+from genenv.loop.python_reward import PythonReward, Scorer, load_python_reward
 from genenv.loop.record import response_rows
 from genenv.loop.rewind import rewind
 from genenv.loop.rollouts import write_rollouts
@@ -29,6 +29,7 @@ from genenv.loop.settings import Settings, from_params
 from genenv.loop.stack import Stack
 from genenv.loop.state import LoopState
 from genenv.loop.tasks import read_tasks
+from genenv.role.handle import RoleHandle
 from genenv.verl_config import trackers
 
 
@@ -63,7 +64,8 @@ def train(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str
         progress.phase("start", detail="starting")
         stack.start(settings.configs, stop, lambda text: progress.phase("start", detail=text))
         with HookClient(settings.hook_address, settings.hook_token) as client:
-            return _Run(settings, stack, client, progress, stop).go()
+            training = Training(settings, stack.roles, client, progress, stop, stack.node_hooks)
+            return training.go()
     except InterruptedError:
         return {"epochs": 0, "steps": 0, "checkpoint": None, "stopped": True, "metrics": {}}
     except OSError as error:
@@ -78,27 +80,28 @@ def train(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str
         stack.stop()
 
 
-class _Run:
-    """One training with everything up."""
+class Training:
+    """One training with everything up; the roles stay up when it ends."""
 
     def __init__(
         self,
         settings: Settings,
-        stack: Stack,
+        roles: dict[str, RoleHandle],
         client: HookClient,
         progress: Progress,
         stop: threading.Event,
+        node_hooks: Scorer | None = None,
     ) -> None:
         self._settings = settings
-        self._roles = stack.roles
+        self._roles = roles
         self._client = client
-        self._scorer = load_python_reward(settings.agent) or stack.node_hooks or client
+        self._scorer = load_python_reward(settings.agent) or node_hooks or client
         self._progress = progress
         if isinstance(self._scorer, PythonReward):
             # The hook host itself tells the first failures of TypeScript's.
             self._scorer.warn = progress.warning
         if trackers(settings.agent):
-            agent = stack.roles["agent"]
+            agent = roles["agent"]
             progress.track = lambda values, step: agent.call("track", values=values, step=step)
         self._stop = stop
         self._checkpoints = settings.run_dir / "checkpoints"

@@ -28,6 +28,8 @@ class Group:
     rows: list[dict[str, Any]]
     scores: list[ScoreResult]
     successes: list[bool | None]
+    # The share of responses that gave the label, where a vote decided it.
+    agreement: float | None = None
 
     @property
     def scored(self) -> int:

@@ -152,11 +152,27 @@ describe("values that can't be carried out", () => {
     ["genenv.ray_address=head", /genenv\.ray_address.*neither auto nor a host and a port/],
     ["genenv.hooks.placement=node", /genenv\.hooks\.placement.*there is one machine/],
     ["genenv.hooks.address=10.0.0.1", /genenv\.hooks\.address.*on a Unix socket/],
-    ["genenv.labels=majority", /genenv\.labels.*groundTruth in the parse hook/],
     ["trainer.resume_mode=resume_path", /trainer\.resume_mode.*newest complete checkpoint/],
     ["trainer.resume_from_path=runs/x", /trainer\.resume_from_path.*newest complete checkpoint/],
     ["genenv.env.trainer.max_actor_ckpt_to_keep=2", /without genenv\.env/],
   ])("%s is refused with the reason", (override, text) => {
+    expect(textOf(() => resolve([override]))).toMatch(text);
+  });
+
+  test("a vote for labels is refused where responses are scored before all are there", () => {
+    const overrides = ["genenv.labels=majority", "genenv.hooks.scoring=overlap"];
+    expect(textOf(() => resolve(overrides))).toMatch(/genenv\.labels.*needs all responses/);
+    expect(resolve(overrides.slice(0, 1)).genenv.labels).toBe("majority");
+  });
+
+  test.each([
+    ["algorithm.filter_groups.metric=seq_reward", /metric.*where its rewards differ/],
+    ["algorithm.filter_groups.max_inflight_gen_batches=2", /one batch is rolled out at a time/],
+    [
+      "genenv.env.algorithm.filter_groups.enable=true",
+      /the environment's answers are not refilled/,
+    ],
+  ])("%s is refused", (override, text) => {
     expect(textOf(() => resolve([override]))).toMatch(text);
   });
 

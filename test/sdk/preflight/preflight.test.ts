@@ -47,6 +47,14 @@ describe("hooks", () => {
     expect(text).toContain("an environment hook, not a reward hook");
   });
 
+  test("a vote for labels without a reward that extracts answers", async () => {
+    const text = await failure({}, ["genenv.labels=majority"]);
+    expect(text).toContain(
+      "genenv.labels is majority, and the reward doesn't say which answer a response gives",
+    );
+    expect(text).toContain("extract(response)");
+  });
+
   test("a built-in that doesn't exist", async () => {
     expect(await failure({}, ["genenv.hooks.reward=builtin:maths"])).toContain(
       "the built-in ones are math,",

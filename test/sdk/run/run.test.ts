@@ -88,7 +88,7 @@ test("files run as hooks isolated, with the limits of the configuration", async 
     modules: {
       reward: { kind: "file", path: expect.stringMatching(/reward\.ts$/), exportName: "default" },
       curriculum: { exportName: "paper" },
-      algorithms: { exportName: "answerReward" },
+      algorithms: { exportName: "algorithms" },
     },
     limits: { heapMb: 99, timeoutMs: 5000 },
   });
