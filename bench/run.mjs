@@ -17,8 +17,8 @@ await build({
     {
       name: "built-package",
       setup({ onResolve }) {
-        onResolve({ filter: /^\.\.\/(bridge|sdk)\// }, ({ path }) => ({
-          path: pathToFileURL(`${root}dist/${path.slice(3)}`).href,
+        onResolve({ filter: /^(\.\.\/)+(bridge|sdk)\// }, ({ path }) => ({
+          path: pathToFileURL(`${root}dist/${path.replace(/^(\.\.\/)+/, "")}`).href,
           external: true,
         }));
       },
