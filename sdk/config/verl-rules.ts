@@ -77,7 +77,8 @@ export const refusedKeys: readonly RefusedKey[] = [
   {
     key: "algorithm.filter_groups",
     role: "environment",
-    reason: "the environment's answers are not refilled: each prompt's group is trained on as it is",
+    reason:
+      "the environment's answers are not refilled: each prompt's group is trained on as it is",
   },
   {
     key: "actor_rollout_ref.rollout.n",

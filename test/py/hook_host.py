@@ -33,7 +33,7 @@ def hook_host(
         "reward": None if reward is None else _file(reward, "default"),
         "environment": _file("hooks/sum.ts", "sums") if all_hooks else None,
         "curriculum": _file("hooks/sum.ts", "band") if all_hooks else None,
-        "algorithms": _file("hooks/sum.ts", "answerReward") if all_hooks else None,
+        "algorithms": _file("hooks/sum.ts", "algorithms") if all_hooks else None,
     }
     log = folder / "logs" / "hooks.log"
     start = {

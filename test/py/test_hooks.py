@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from genenv.errors import HookError
 from genenv.hook_channel import HookChannel
-from genenv.hooks import Accepted, HookClient, HookInfo, Rejected
+from genenv.hooks import Accepted, HookClient, HookInfo, Rejected, Vote
 from hook_host import RunningHost, hook_host
 
 if TYPE_CHECKING:
@@ -139,6 +139,12 @@ def test_answers_become_tasks_or_reasons(client: HookClient) -> None:
     assert none == [Rejected("nothing asked")]
     assert empty == [Rejected("no-task")]
     assert client.failures == {"parse: threw": 1}
+
+
+def test_responses_vote_for_a_label(client: HookClient) -> None:
+    votes = client.labels([["so 7", "8"], ["no idea"]], 2)
+    assert votes == [Vote("7", 0.5), Vote(None, 1.0)]
+    assert client.labels([], 2) == []
 
 
 def task(name: str, rate: float | None) -> dict[str, object]:

@@ -48,11 +48,16 @@ describe("hooks", () => {
   });
 
   test("a vote for labels without a reward that extracts answers", async () => {
-    const text = await failure({}, ["genenv.labels=majority"]);
-    expect(text).toContain(
-      "genenv.labels is majority, and the reward doesn't say which answer a response gives",
-    );
-    expect(text).toContain("extract(response)");
+    const cwd = await tempProject({});
+    const overrides = ["genenv.labels=majority"];
+    const config = resolveConfig({ config: "my.yaml", cwd, name: "one", overrides });
+    const parts = { ...fakeParts(), startHookHost: realParts.startHookHost };
+    expect(await rejectionOf(startRun(config, { parts }).result)).toMatchObject({
+      code: "no-extract",
+      message:
+        "genenv.labels is majority, and the reward doesn't say which answer a response gives",
+      hint: expect.stringContaining("extract(response)"),
+    });
   });
 
   test("a built-in that doesn't exist", async () => {
