@@ -14,7 +14,7 @@ const arms = ["static", "frozen", "rwr", "grpo"] as const;
 
 const usage = `npm run bench:learning -- [options]
   --seeds N      seeds of each arm (default 3); 1 is the one-seed mode
-  --epochs N     epochs of each arm (default 36)
+  --epochs N     epochs of each arm (default 40)
   --arms LIST    default ${arms.join(",")}
   --docs         write the table and the plot into docs/learning.md and docs/images/learning.svg
   --dev          measure on the development problems, for tuning, in place of the held-out ones
@@ -51,7 +51,7 @@ function configOf(folder: string, validation: string, epochs: number): ConfigInp
     },
     actor_rollout_ref: {
       model: { path: join(folder, "models", "agent") },
-      actor: { optim: { lr: 2e-4 }, use_kl_loss: false, ppo_mini_batch_size: 16 },
+      actor: { optim: { lr: 1e-4 }, use_kl_loss: false, ppo_mini_batch_size: 16 },
       rollout: { n: 8, temperature: 1, val_kwargs: { do_sample: true, temperature: 1, n: 1 } },
     },
     trainer: {
@@ -71,7 +71,7 @@ export async function main(args: readonly string[], root: string): Promise<numbe
     allowPositionals: true,
     options: {
       seeds: { type: "string", default: "3" },
-      epochs: { type: "string", default: "36" },
+      epochs: { type: "string", default: "40" },
       arms: { type: "string", default: arms.join(",") },
       dev: { type: "boolean", default: false },
       docs: { type: "boolean", default: false },
