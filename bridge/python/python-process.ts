@@ -12,6 +12,8 @@ import { readLogTail } from "./log-tail.js";
 import { makePrivateDir, type PrivateDir } from "./private-dir.js";
 import { type PythonWorkerOptions, redirectScript, startPythonWorker } from "./python-worker.js";
 import type { WorkerMessage } from "./pythonia-worker.js";
+import { type Reaper, startReaper } from "./reaper.js";
+import { noteRunning } from "./running.js";
 
 export interface PythonProcessOptions extends PythonWorkerOptions {
   startTimeoutMs: number;
@@ -35,6 +37,8 @@ export class PythonProcess {
   readonly #worker: Worker;
   #socket: Socket | null = null;
   #failure: string | null = null;
+  #reaper: Reaper | null = null;
+  #forget = (): void => {};
 
   private constructor(
     private readonly options: PythonProcessOptions,
@@ -45,7 +49,7 @@ export class PythonProcess {
     this.exited = this.#exited.promise;
     this.#logStart = existsSync(options.logFile) ? statSync(options.logFile).size : 0;
     server.once("connection", (socket) => this.#onConnection(socket));
-    this.#worker = startPythonWorker(options, files);
+    this.#worker = startPythonWorker(options, { ...files, folder: dir.path });
     this.#worker.on("message", (message: WorkerMessage) => this.#onMessage(message));
     // An uncaught error in pythonia ends its thread, and with that its Python.
     this.#worker.on("error", (error) => this.#fail(error.stack ?? error.message));
@@ -103,6 +107,8 @@ export class PythonProcess {
     this.#socket?.destroy();
     this.server.close();
     await this.#worker.terminate();
+    this.#forget();
+    await this.#reaper?.finish();
     await this.dir.remove();
   }
 
@@ -117,6 +123,8 @@ export class PythonProcess {
       throw error;
     }
     this.#worker.unref();
+    this.#forget = noteRunning(this);
+    this.#reaper = startReaper(this.options.python, this.dir.path, this.pid);
   }
 
   #lateError(): PythonError {

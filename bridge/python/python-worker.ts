@@ -24,7 +24,7 @@ exec "$GENENV_PYTHON_BIN" "$@"
 /** Starts the worker thread that starts Python; what pythonia itself prints goes to the log too. */
 export function startPythonWorker(
   options: PythonWorkerOptions,
-  files: { script: string; socketPath: string },
+  files: { script: string; socketPath: string; folder: string },
 ): Worker {
   const workerData: WorkerInput = {
     resolveFrom: join(packageRoot(), "package.json"),
@@ -35,14 +35,14 @@ export function startPythonWorker(
   return new Worker(workerProgram, {
     eval: true,
     execArgv: [],
-    env: variables(options, files.script),
+    env: variables(options, files),
     workerData,
   });
 }
 
 function variables(
   { python, env, logFile }: PythonWorkerOptions,
-  script: string,
+  { script, folder }: { script: string; folder: string },
 ): NodeJS.Dict<string> {
   // DEBUG makes pythonia print each message. Without kept bytecode each process would compile torch anew (3 s).
   const { DEBUG: _1, PYTHONDONTWRITEBYTECODE: _2, ...rest } = env;
@@ -53,6 +53,8 @@ function variables(
     PYTHON_BIN: script,
     GENENV_PYTHON_BIN: python,
     GENENV_PYTHON_LOG: resolve(logFile),
+    // Every process below names the session it belongs to.
+    GENENV_FOLDER: folder,
     // pythonia's own deadline, off: a job may take days.
     REQ_TIMEOUT: "0",
   };

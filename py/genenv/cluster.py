@@ -5,6 +5,7 @@ import logging
 import os
 import shutil
 import socket
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from genenv.errors import ConfigError, WorkerError
 # veRL's actors each take a slot; more slots than cores keeps them from waiting for ever.
 _LOGICAL_CPUS = 64
 _OBJECT_STORE_BYTES = 256 * 1024 * 1024
+_SHUTDOWN_SECONDS = 6.0
 _PY_FOLDER = Path(__file__).resolve().parents[1]
 _ANSWER_SECONDS = 5.0
 _RESERVE_SECONDS = 30.0
@@ -216,7 +218,10 @@ def stop(cluster: Cluster, logs: Path) -> None:
     import ray
 
     session = cluster.folder / "session_latest" / "logs" if cluster.folder else None
-    ray.shutdown()
+    # A cluster that has lost a part of itself may not answer; what is left of it is killed then.
+    shutdown = threading.Thread(target=ray.shutdown, name="ray-shutdown", daemon=True)
+    shutdown.start()
+    shutdown.join(_SHUTDOWN_SECONDS)
     if session is not None and session.exists():
         target = logs / "ray"
         shutil.rmtree(target, ignore_errors=True)

@@ -15,7 +15,6 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 from genenv.channel import Channel
@@ -40,8 +39,6 @@ _TEST_JOBS = {
     f"debug.{name}": f"genenv.small_jobs:debug_{name}"
     for name in ("sleep", "echo", "fail", "die", "nan", "events", "stubborn")
 }
-# Files in the socket's folder that an orphan removes, since Node can't any more.
-_SESSION_FILES = ("control.sock", "python.sh")
 
 _server: JobServer | None = None
 
@@ -56,7 +53,7 @@ def connect(socket_path: str, grace_s: float) -> str:
     sock = socket.socket(socket.AF_UNIX)
     sock.connect(socket_path)
     jobs = {**_JOBS, **(_TEST_JOBS if os.environ.get("GENENV_TEST") == "1" else {})}
-    server = JobServer(Channel(sock), jobs, leave=_leaver(Path(socket_path).parent))
+    server = JobServer(Channel(sock), jobs, leave=_leave)
     _server = server
     # Not a daemon: the interpreter waits for it when pythonia's own loop ends with Node.
     watch = threading.Thread(target=server.watch, args=(grace_s,), name="control-watch")
@@ -98,17 +95,10 @@ def _settle() -> None:
         os.setsid()
 
 
-def _leaver(folder: Path) -> Callable[[int, bool], None]:
-    def leave(code: int, orphaned: bool) -> None:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        if orphaned:
-            for name in _SESSION_FILES:
-                (folder / name).unlink(missing_ok=True)
-            with contextlib.suppress(OSError):
-                folder.rmdir()
-            if os.getpgrp() == os.getpid():
-                os.killpg(0, signal.SIGKILL)
-        os._exit(code)
-
-    return leave
+def _leave(code: int, orphaned: bool) -> None:
+    """End this process; where Node is gone, its group too (the reaper does the rest)."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if orphaned and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(code)

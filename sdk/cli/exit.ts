@@ -1,4 +1,5 @@
 import { formatError, GenEnvError, isUsageError, PythonError } from "../../bridge/errors.js";
+import { killPythons } from "../../bridge/python/running.js";
 import { toSafeText } from "./progress-text.js";
 
 /** What a command ends with: 0 done, 1 failed or stopped, 2 the command, the configuration or an input is wrong. */
@@ -6,6 +7,12 @@ export const exitCode = { done: 0, failed: 1, usage: 2 } as const;
 
 export function exitCodeOf(error: unknown): number {
   return isUsageError(error) ? exitCode.usage : exitCode.failed;
+}
+
+/** Ends this process and all below it now; what they leave on the machine goes within seconds. */
+export function leaveNow(): never {
+  killPythons();
+  process.exit(exitCode.failed);
 }
 
 /** Runs a command's action and sets the process's exit code; errors are shown on stderr, or as JSON on stdout. */

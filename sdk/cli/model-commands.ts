@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { withColumnOptions } from "./column-options.js";
 import type { EvalArguments } from "./eval-command.js";
-import { exitCode, runAction } from "./exit.js";
+import { leaveNow, runAction } from "./exit.js";
 import type { GenerateArguments } from "./generate-command.js";
 import { toCount, withModelOptions } from "./model-options.js";
 import type { ScoreArguments } from "./score-command.js";
@@ -89,9 +89,8 @@ export function addScore(program: Command): void {
 /** The terminal's, and Ctrl-C's. */
 export async function commandStreams(): Promise<CommandStreams> {
   const { onInterrupt } = await import("./interrupt.js");
-  const leave = (): never => process.exit(exitCode.failed);
   const status = process.stderr.isTTY ? process.stderr : null;
-  return { output: process.stdout, status, onInterrupt, leave };
+  return { output: process.stdout, status, onInterrupt, leave: leaveNow };
 }
 
 const evalExamples = `

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Command, CommanderError } from "commander";
 import { packageRoot } from "../../bridge/python/paths.js";
 import type { RunArguments } from "./arguments.js";
-import { exitCode, runAction } from "./exit.js";
+import { exitCode, leaveNow, runAction } from "./exit.js";
 import { addEval, addGenerate, addScore } from "./model-commands.js";
 import { addData, addInit, addNotebook } from "./project-commands.js";
 import { addResumeCommands } from "./resume-commands.js";
@@ -78,8 +78,7 @@ function addRun(program: Command): void {
       runAction(options, async () => {
         const { runCommand } = await import("./run-command.js");
         const { onInterrupt } = await import("./interrupt.js");
-        const leave = (): never => process.exit(exitCode.failed);
-        return runCommand(args, options, { output: process.stdout, onInterrupt, leave });
+        return runCommand(args, options, { output: process.stdout, onInterrupt, leave: leaveNow });
       }),
     );
 }

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { ExportArguments, RunArguments } from "./arguments.js";
-import { exitCode, runAction } from "./exit.js";
+import { leaveNow, runAction } from "./exit.js";
 
 /** The commands on a run that is there: `resume` and `export`. */
 export function addResumeCommands(program: Command): void {
@@ -21,8 +21,7 @@ function addResume(program: Command): void {
       runAction(options, async () => {
         const { resumeCommand } = await import("./run-command.js");
         const { onInterrupt } = await import("./interrupt.js");
-        const leave = (): never => process.exit(exitCode.failed);
-        const streams = { output: process.stdout, onInterrupt, leave };
+        const streams = { output: process.stdout, onInterrupt, leave: leaveNow };
         return resumeCommand(run, overrides, options, streams);
       }),
     );

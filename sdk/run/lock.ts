@@ -2,6 +2,7 @@ import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } 
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { ConfigError } from "../../bridge/errors.js";
+import { processStart } from "../../bridge/process-start.js";
 
 /** Who works in a run's folder; it is there only as long as they do, or after a crash. */
 export interface RunLock {
@@ -103,16 +104,6 @@ function isRunning({ pid, processStart: start, host }: RunLock): boolean {
   }
   const now = processStart(pid);
   return start === null || now === null || now === start;
-}
-
-function processStart(pid: number): number | null {
-  try {
-    // The name, in parentheses, may hold spaces; the start is the 20th field after it.
-    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
-    return Number(fields[19]) || null;
-  } catch {
-    return null;
-  }
 }
 
 function busy(runDir: string, { pid, host, startedAt }: RunLock): ConfigError {

@@ -255,5 +255,5 @@ test.each([
   if (what === "is killed") node.kill("SIGKILL");
   await left;
   await waitUntil(() => !isAlive(pid), 10_000);
-  expect(leftFolders()).toEqual(before);
+  await expect.poll(leftFolders).toEqual(before);
 });

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from genenv.errors import HookError
+from genenv.errors import HookError, WorkerError
 from genenv.hooks import Decision, ScoreResult
-from loop_world import World, WorldClient
+from loop_world import World, WorldClient, WorldRole
 from pytest import approx
 
 
@@ -95,6 +95,25 @@ def test_groups_without_signal_are_counted(tmp_path: Path) -> None:
     world.run(1)
     (agent,) = [m for m in world.metrics() if m["phase"] == "agent"]
     assert agent["agent/groups_without_signal"] == 10
+
+
+@pytest.mark.parametrize("role", ["agent", "environment"])
+def test_a_batch_of_which_nothing_could_be_rolled_out_ends_the_run(
+    tmp_path: Path, role: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = WorldRole.rollout
+
+    def rollout(self: WorldRole, stop: Any, *, validate: bool = False, **args: Any) -> Any:
+        result = real(self, stop, validate=validate, **args)
+        if self.name != role or validate:
+            return result
+        return {"rows": [], "failed": list(range(len(args["prompts"])))}
+
+    monkeypatch.setattr(WorldRole, "rollout", rollout)
+    with pytest.raises(WorkerError, match=f"none of the {role}'s .* could be rolled out") as error:
+        World(tmp_path).run(1)
+    assert error.value.code == "rollout-failed"
+    assert f"logs/{role}.log" in (error.value.hint or "")
 
 
 def test_a_batch_without_any_score_updates_nothing_and_says_so(tmp_path: Path) -> None:

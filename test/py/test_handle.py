@@ -336,3 +336,34 @@ def test_the_driver_ends_when_the_loop_says_so_or_is_gone(served: Served, polite
         channel.close()
     thread.join(10)
     assert not thread.is_alive()
+
+
+# -- a death elsewhere -----------------------------------------------------------------------------
+
+
+def test_a_failure_is_explained_by_a_death_elsewhere(folder: Path, roles: list[RoleHandle]) -> None:
+    death = WorkerError("Ray's raylet (process 7) died", code="worker-died")
+    seen: list[WorkerError] = []
+    role = RoleHandle("agent", folder, folder / "agent.log", lambda: seen[0] if seen else None)
+    roles.append(role)
+    role.start({"behaviour": "deaf to stop"}, str(folder / "python"), ENVIRONMENT)
+    role.wait_until_ready(30, threading.Event())
+    seen.append(death)
+    with pytest.raises(WorkerError, match="raylet"):
+        role.call("fail", type="ActorDiedError", message="the actor died")
+    # As the watch does while the loop waits for an answer.
+    threading.Timer(0.2, role.give_up).start()
+    with pytest.raises(WorkerError, match="raylet"):
+        role.rollout(threading.Event(), slow=True)
+    started = time.monotonic()
+    role.stop()
+    assert time.monotonic() - started < 4, "it waited for a driver that can't end by itself"
+
+
+def test_a_start_ends_with_a_death_elsewhere(folder: Path, roles: list[RoleHandle]) -> None:
+    death = WorkerError("the fork server (process 7) died", code="worker-died")
+    role = RoleHandle("agent", folder, folder / "agent.log", lambda: death)
+    roles.append(role)
+    role.start({"behaviour": "never connects"}, str(folder / "python"), ENVIRONMENT)
+    with pytest.raises(WorkerError, match="fork server"):
+        role.wait_until_ready(30, threading.Event())

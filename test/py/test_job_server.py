@@ -149,7 +149,7 @@ def test_shutdown_does_not_wait_longer_than_the_grace_for_a_job(served: Served) 
 
 
 def test_leaves_as_an_orphan_when_the_other_side_goes_away(served: Served) -> None:
-    threading.Thread(target=served.server.watch, args=(0.05,), daemon=True).start()
+    threading.Thread(target=served.server.watch, args=(5.0,), daemon=True).start()
     served.submit(1, "debug.sleep", seconds=60)
     served.node.close()
     assert served.gone.wait(5)
@@ -222,9 +222,7 @@ def test_connect_imports_none_of_the_engines(session: Path) -> None:
     assert run_connected(program, session) == (0, "[]\n")
 
 
-def test_a_terminal_interrupt_does_not_end_it_and_sigterm_ends_it_with_its_files(
-    session: Path,
-) -> None:
+def test_a_terminal_interrupt_does_not_end_it_and_sigterm_ends_it(session: Path) -> None:
     program = """
         import os, signal, time
         os.kill(os.getpid(), signal.SIGINT)
@@ -233,4 +231,3 @@ def test_a_terminal_interrupt_does_not_end_it_and_sigterm_ends_it_with_its_files
         time.sleep(20)
     """
     assert run_connected(program, session) == (-9, "still here\n")
-    assert not session.exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import shutil
 import threading
@@ -84,12 +83,9 @@ def _close(name: str) -> None:
 
 
 def _close_all() -> None:
-    """For sessions whose owner has gone without closing them: their folders are nobody's then."""
+    """For sessions whose owner has gone without closing them."""
     for name in list(_sessions):
-        folder = _sessions[name][1]
         _close(name)
-        with contextlib.suppress(OSError):  # not empty, or gone already
-            folder.parent.rmdir()
 
 
 def _environment(device: Device, folder: Path, kv_cache_gib: int) -> dict[str, str]:

@@ -59,6 +59,7 @@ PRELOAD = (
 _HIGH_FD = 500
 _EXIT_SIGNAL_BASE = 128
 _FLAGS_WITH_VALUE = ("-X", "-W")
+_TITLE_LENGTH = 200
 
 
 def main(path: str, parent: int, modules: list[str]) -> None:
@@ -160,6 +161,7 @@ class _Server:
         try:
             die_with_parent(self._pid)
             self._forget_server(client)
+            _set_title(request["argv"])
             _place_descriptors(fds, request["fds"])
             _adopt(request)
             _run(request["argv"])
@@ -188,6 +190,19 @@ class _Server:
         for other in self._children.values():
             other.close()
         client.close()
+
+
+def _set_title(argv: list[str]) -> None:
+    """What `ps` shows: what runs here rather than this server; vLLM's engine adds its own name.
+
+    The library finds the place of the title by the environment, so this must come before another
+    takes its place. Ray brings a library of its own, for its workers, that would not work after.
+    """
+    if argv[:1] in (["-c"], ["-m"]):
+        with contextlib.suppress(ImportError):
+            import setproctitle
+
+            setproctitle.setproctitle(f"genenv: python {' '.join(argv)[:_TITLE_LENGTH]}")
 
 
 def _finish_like_an_interpreter() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from genenv.errors import HookError
+from genenv.errors import HookError, WorkerError
 from genenv.hooks import Decision, HookClient
 from genenv.loop import refill, scoring
 from genenv.loop.batch import Batch, fill_batch
@@ -163,7 +163,18 @@ class EpochRunner:
         return generation
 
     def _warn_of_failed(self, role: str, rollout: dict[str, Any]) -> None:
-        """Prompts that veRL could not roll out have no rows and are lost to this epoch: say so."""
+        """Prompts that veRL could not roll out have no rows and are lost to this epoch: say so.
+
+        Raises:
+            WorkerError: it could roll out none: the next epoch would fare no better.
+        """
+        if rollout["failed"] and not rollout["rows"]:
+            raise WorkerError(
+                f"none of the {role}'s {len(rollout['failed'])} prompts could be rolled out",
+                code="rollout-failed",
+                hint=f"see logs/{role}.log; a prompt over data.max_prompt_length is the usual "
+                "reason",
+            )
         if rollout["failed"]:
             self._progress.warning(
                 "rollout-failed",

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,11 +11,13 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from genenv import cluster as ray_cluster
+from genenv import private_folder
 from genenv.cluster_check import look_around, needs_of, refuse_unplaceable
 from genenv.device import Device, worker_environment
 from genenv.errors import WorkerError
 from genenv.forkserver.start import ForkServer
 from genenv.hook_nodes import NodeHooks
+from genenv.loop.death_watch import DeathWatch
 from genenv.node_watch import NodeWatch
 from genenv.role.handle import RoleHandle
 
@@ -55,10 +56,12 @@ class Stack:
     node_hooks: NodeHooks | None = None
     roles: dict[str, RoleHandle] = field(default_factory=dict)
     _folder: Path | None = None
+    _ray_folder: Path | None = None
     _fork_server: ForkServer | None = None
     _cluster: ray_cluster.Cluster | None = None
     _groups: list[str] = field(default_factory=list)
     _nodes: NodeWatch | None = None
+    _watch: DeathWatch | None = None
 
     def start(
         self,
@@ -73,7 +76,10 @@ class Stack:
             stop: set by the user's Ctrl-C.
             report: told what is being waited for.
         """
-        self._folder = Path(tempfile.mkdtemp(prefix="genenv-"))
+        self._folder = Path(os.environ[private_folder.VARIABLE]) / "run"
+        self._folder.mkdir(mode=0o700)
+        # Directly below: the paths of Ray's sockets are as long as they may be.
+        self._ray_folder = self._folder.with_name("ray")
         self.logs.mkdir(parents=True, exist_ok=True)
         environment = worker_environment(self.device, os.cpu_count() or 1, _KV_CACHE_GIB)
         environment["PYTHONPATH"] = ray_cluster.python_path()
@@ -91,6 +97,12 @@ class Stack:
             report("loading libraries")
             self._fork_server.wait_until_ready()
         report("starting " + " and ".join(configs))
+        self._watch = DeathWatch(
+            self._fork_server.pid if self._fork_server else None,
+            f"the system ends processes when memory runs out; see {self.logs}, "
+            f"and go on with: npx genenv resume {self.logs.parent}",
+            self._give_up,
+        )
         for role, config in configs.items():
             handle = RoleHandle(role, self._folder, self.logs / f"{role}.log", self._cause)
             self.roles[role] = handle
@@ -130,10 +142,10 @@ class Stack:
             )
         else:
             report("starting Ray")
-            assert self._folder is not None
+            assert self._ray_folder is not None
             slots = sum(need.nodes * need.devices for need in needs)
             self._cluster = ray_cluster.start_local(
-                self._folder / "ray",
+                self._ray_folder,
                 environment,
                 python,
                 devices=slots if self.device == "cpu" else None,
@@ -156,16 +168,24 @@ class Stack:
         }
 
     def _cause(self) -> WorkerError | None:
-        return self._nodes.cause() if self._nodes is not None else None
+        """The death of a process of ours or of a node of the cluster, or None."""
+        for watch in (self._watch, self._nodes):
+            cause = watch.cause() if watch is not None else None
+            if cause is not None:
+                return cause
+        return None
 
     def _give_up(self) -> None:
         for handle in self.roles.values():
             handle.give_up()
 
     def stop(self) -> None:
-        """End every process and remove the private folder, however far ``start`` came."""
-        if self._nodes is not None:
-            self._nodes.stop()
+        """End every process and remove the private folders, however far ``start`` came."""
+        for watch in (self._watch, self._nodes):
+            if watch is not None:
+                watch.stop()
+        for handle in self.roles.values():
+            handle.ask_to_stop()
         for handle in self.roles.values():
             handle.stop()
         if self.node_hooks is not None:
@@ -174,5 +194,8 @@ class Stack:
             ray_cluster.stop(self._cluster, self.logs)
         if self._fork_server is not None:
             self._fork_server.stop()
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        for folder in (self._folder, self._ray_folder):
+            if folder is not None:
+                # Where Ray's own end failed, this is it.
+                private_folder.end_processes(folder)
+                shutil.rmtree(folder, ignore_errors=True)
