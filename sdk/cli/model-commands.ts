@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { withColumnOptions } from "./column-options.js";
 import type { EvalArguments } from "./eval-command.js";
-import { leaveNow, runAction } from "./exit.js";
+import { exitCode, leaveNow, runAction } from "./exit.js";
 import type { GenerateArguments } from "./generate-command.js";
 import { toCount, withModelOptions } from "./model-options.js";
 import type { ScoreArguments } from "./score-command.js";
