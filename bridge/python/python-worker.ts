@@ -1,6 +1,6 @@
 import { join, resolve } from "node:path";
 import { Worker } from "node:worker_threads";
-import { type Env, packageRoot, pythonPackageDir } from "./paths.js";
+import { cacheDir, type Env, packageRoot, pythonPackageDir } from "./paths.js";
 import { type WorkerInput, workerProgram } from "./pythonia-worker.js";
 
 export interface PythonWorkerOptions {
@@ -55,6 +55,8 @@ function variables(
     GENENV_PYTHON_LOG: resolve(logFile),
     // Every process below names the session it belongs to.
     GENENV_FOLDER: folder,
+    // By default in the temporary folder, where it would stay; py/genenv/device.py names the same.
+    TORCHINDUCTOR_CACHE_DIR: rest.TORCHINDUCTOR_CACHE_DIR ?? join(cacheDir(env), "inductor"),
     // pythonia's own deadline, off: a job may take days.
     REQ_TIMEOUT: "0",
   };
