@@ -11,7 +11,10 @@ import { preflight } from "../../sdk/preflight/preflight.js";
 import { tempFolder } from "../sdk/temp.js";
 
 const root = join(import.meta.dirname, "..", "..");
-const examples = readdirSync(join(root, "examples")).sort();
+// Notebooks are no project of their own.
+const examples = readdirSync(join(root, "examples"))
+  .filter((name) => name !== "notebooks")
+  .sort();
 const configs = examples.flatMap((name) =>
   readdirSync(join(root, "examples", name))
     .filter((file) => file.endsWith(".yaml"))

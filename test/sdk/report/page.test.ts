@@ -46,10 +46,11 @@ describe.skipIf(chromiumPath === null)("the report in Chromium", () => {
 
   async function openTask(page: Page, text: string): Promise<string> {
     await page.getByLabel("Find").fill(text);
-    await page.waitForFunction(() =>
-      /showing 1 to/.test(document.querySelector(".count")?.textContent ?? ""),
-    );
-    // The table is drawn anew a moment after the last key: a click may hit a row that goes.
+    // The table is drawn anew a moment after the last key: until then its first row is another one.
+    await page.waitForFunction((wanted) => {
+      const shown = [...document.querySelectorAll("td.task button")];
+      return shown.length > 0 && shown.every((row) => row.textContent?.includes(wanted));
+    }, text);
     const dialog = page.locator("dialog[open] h2");
     await expect
       .poll(async () => {
