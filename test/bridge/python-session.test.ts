@@ -245,7 +245,7 @@ function nodeWithSession(then: string): ChildProcess {
 test.each([
   ["is killed", "setInterval(() => {}, 1000); session.call('debug.stubborn');"],
   ["ends without closing", "process.disconnect();"],
-])("Python ends, and its folder goes, when Node %s", async (what, then) => {
+])("Python ends, and its folder goes, when Node %s", { timeout: 60_000 }, async (what, then) => {
   const before = leftFolders();
   const node = nodeWithSession(then);
   const pid = await new Promise<number>((resolve) =>
@@ -254,6 +254,7 @@ test.each([
   const left = new Promise((resolve) => node.once("exit", resolve));
   if (what === "is killed") node.kill("SIGKILL");
   await left;
-  await waitUntil(() => !isAlive(pid), 10_000);
-  await expect.poll(leftFolders).toEqual(before);
+  // A job that heeds no stop has 20 s to save before it is killed.
+  await waitUntil(() => !isAlive(pid), 30_000);
+  await expect.poll(leftFolders, { timeout: 10_000 }).toEqual(before);
 });
