@@ -1,6 +1,8 @@
 """veRL's Hydra configuration for each role: its defaults, then the device's, the user's, ours."""
 
+import copy
 import difflib
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,12 @@ REWARD_MANAGER = {
 
 def verl_defaults() -> DictConfig:
     """veRL's ``ppo_trainer`` configuration, composed by Hydra from the installed package."""
+    return copy.deepcopy(_composed())
+
+
+@functools.cache
+def _composed() -> DictConfig:
+    """Composed once: it takes a second, and each role starts from it."""
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
