@@ -8,8 +8,10 @@ trained again. The loop, the trainers and the rollouts are genenv's own.
 
 import copy
 import json
+import os
 import shutil
 import sys
+import tempfile
 import threading
 import time
 from dataclasses import dataclass, field, replace
@@ -18,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from genenv import private_folder
 from genenv.hooks import HookClient
 from genenv.loop.checkpoint import load_roles
 from genenv.loop.events import Progress
@@ -177,6 +180,18 @@ def main(job_file: Path) -> None:
     todo = [(arm, seed) for arm, seed in wanted if not (results / f"{arm}-{seed}.json").is_file()]
     if not todo:
         return
+    # A session's Python gets it from Node; Ray's sockets lie in it, so that its path is short.
+    with tempfile.TemporaryDirectory(prefix="genenv-") as private:
+        os.environ[private_folder.VARIABLE] = private
+        try:
+            train_arms(job, todo, results)
+        finally:
+            private_folder.end_processes(Path(private))
+
+
+def train_arms(job: dict[str, Any], todo: list[tuple[str, int]], results: Path) -> None:
+    """Train each arm that has no result yet, on one stack."""
+    folder = Path(job["folder"])
     rwr = from_params(arm_params(job["params"], "rwr", 0, folder / "stack"))
     grpo = from_params(arm_params(job["params"], "grpo", 0, folder / "stack"))
     stack = Stack(folder / "stack" / "logs", rwr.device, rwr.genenv["fast_start"])
