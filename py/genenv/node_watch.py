@@ -7,12 +7,12 @@ refuses connections is lost at once; one that does not answer is lost when Ray s
 
 import contextlib
 import socket
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from genenv.errors import WorkerError
+from genenv.watch import Watch
 
 _POLL_SECONDS = 1.0
 _CONNECT_SECONDS = 0.5
@@ -36,8 +36,8 @@ def alive(nodes: Sequence[Mapping[str, Any]]) -> list[Node]:
     ]
 
 
-class NodeWatch:
-    """A thread that looks every second; ``cause`` looks at once."""
+class NodeWatch(Watch):
+    """Looks every second whether every node is still there."""
 
     def __init__(
         self,
@@ -54,44 +54,17 @@ class NodeWatch:
         """
         self._list_nodes = list_nodes
         self._hint = hint
-        self._on_loss = on_loss
         self._nodes = alive(list_nodes())
-        self._cause: WorkerError | None = None
-        self._looking = threading.Lock()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="node-watch", daemon=True)
-        self._thread.start()
+        super().__init__("node-watch", _POLL_SECONDS, on_loss)
 
-    def cause(self) -> WorkerError | None:
-        """The loss that was seen first, or None; one of just now is seen too."""
-        if not self._ended.is_set():
-            self._look()
-        return self._cause
-
-    def stop(self) -> None:
-        """From here on nodes may go."""
-        self._ended.set()
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
-
-    def _run(self) -> None:
-        while not self._ended.wait(_POLL_SECONDS):
-            self._look()
-            if self._cause is not None:
-                self._on_loss()
-                return
-
-    def _look(self) -> None:
-        with self._looking:
-            if self._cause is not None:
-                return
-            living = {node.id for node in alive(self._list_nodes())}
-            lost = [node for node in self._nodes if node.id not in living or _refuses(node)]
-            if lost:
-                names = ", ".join(node.address for node in lost)
-                self._cause = WorkerError(
-                    f"the Ray cluster lost node {names}", code="node-lost", hint=self._hint
-                )
+    def find(self) -> WorkerError | None:
+        """The nodes that Ray no longer lists, or whose raylet refuses connections."""
+        living = {node.id for node in alive(self._list_nodes())}
+        lost = [node for node in self._nodes if node.id not in living or _refuses(node)]
+        if not lost:
+            return None
+        names = ", ".join(node.address for node in lost)
+        return WorkerError(f"the Ray cluster lost node {names}", code="node-lost", hint=self._hint)
 
 
 def _refuses(node: Node) -> bool:

@@ -6,13 +6,13 @@ obstacle.
 """
 
 import os
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from genenv.errors import WorkerError
 from genenv.private_folder import start_of
+from genenv.watch import Watch
 
 _POLL_SECONDS = 0.5
 _ACTORS = {
@@ -36,52 +36,27 @@ class Watched:
     name: str
 
 
-class DeathWatch:
-    """A thread that looks twice a second; ``cause`` looks at once."""
+class DeathWatch(Watch):
+    """Looks twice a second whether every process that must live still does."""
 
     def __init__(self, fork_server: int | None, hint: str, on_death: Callable[[], None]) -> None:
         """``on_death`` is called once, in the watching thread; ``hint`` is the error's."""
         self._fork_server = fork_server
         self._hint = hint
-        self._on_death = on_death
         self._watched: set[Watched] = set()
-        self._cause: WorkerError | None = None
-        self._looking = threading.Lock()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="death-watch", daemon=True)
-        self._thread.start()
+        super().__init__("death-watch", _POLL_SECONDS, on_death)
 
-    def cause(self) -> WorkerError | None:
-        """The death that was seen first, or None; one of just now is seen too."""
-        if not self._ended.is_set():
-            self._look()
-        return self._cause
-
-    def stop(self) -> None:
-        """From here on processes may end."""
-        self._ended.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._ended.wait(_POLL_SECONDS):
-            self._look()
-            if self._cause is not None:
-                self._on_death()
-                return
-
-    def _look(self) -> None:
-        with self._looking:
-            if self._cause is not None:
-                return
-            dead = sorted(one for one in self._watched if start_of(one.pid) != one.start)
-            if dead:
-                self._cause = WorkerError(
-                    f"{dead[0].name} (process {dead[0].pid}) died",
-                    code="worker-died",
-                    hint=self._hint,
-                )
-            else:
-                self._watched |= set(self._find())
+    def find(self) -> WorkerError | None:
+        """The death that explains the most; new processes are watched from here on."""
+        dead = sorted(one for one in self._watched if start_of(one.pid) != one.start)
+        if dead:
+            return WorkerError(
+                f"{dead[0].name} (process {dead[0].pid}) died",
+                code="worker-died",
+                hint=self._hint,
+            )
+        self._watched |= set(self._find())
+        return None
 
     def _find(self) -> Iterable[Watched]:
         for pid in descendants(os.getpid()):
