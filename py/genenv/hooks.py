@@ -63,6 +63,17 @@ class ScoreResult:
     code: str | None = None
     reason: str | None = None
 
+    def to_json(self) -> dict[str, Any]:
+        """Its fields as JSON has them; ``ScoreResult(**fields)`` is the way back."""
+        return {
+            "kind": self.kind,
+            "value": self.value,
+            "success": self.success,
+            "metrics": dict(self.metrics),
+            "code": self.code,
+            "reason": self.reason,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Vote:

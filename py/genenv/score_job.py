@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from genenv.hooks import HookClient, ScoreResult
+from genenv.hooks import HookClient
 
 
 def score(
@@ -27,15 +27,4 @@ def score(
             data_sources=[row["dataSource"] for row in rows],
             extras=[row["extra"] for row in rows],
         )
-    return {"results": [_to_json(result) for result in results]}
-
-
-def _to_json(result: ScoreResult) -> dict[str, Any]:
-    return {
-        "kind": result.kind,
-        "value": result.value,
-        "success": result.success,
-        "metrics": dict(result.metrics),
-        "code": result.code,
-        "reason": result.reason,
-    }
+    return {"results": [result.to_json() for result in results]}

@@ -17,7 +17,6 @@ from verl import DataProto
 from verl.experimental.reward_loop.reward_manager.base import RewardManagerBase
 
 from genenv.errors import GenEnvError
-from genenv.hooks import ScoreResult
 from genenv.loop.overlap import FIELD, TASK_COLUMN, hooks_of_environment, score_trajectories
 from genenv.loop.python_reward import Scorer, load_python_reward
 from genenv.micro_batch import MicroBatcher
@@ -66,7 +65,7 @@ class HookRewardManager(RewardManagerBase):
             # Raised here, veRL would only drop the prompt; the loop raises it again.
             told = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
             return [told] * len(items)
-        return [_told(result) for result in results]
+        return [result.to_json() for result in results]
 
     def _scorer(self, lane: int) -> Scorer:
         if self._python is not None:
@@ -74,14 +73,3 @@ class HookRewardManager(RewardManagerBase):
         if lane not in self._scorers:
             self._scorers[lane] = hooks_of_environment()
         return self._scorers[lane]
-
-
-def _told(result: ScoreResult) -> dict[str, Any]:
-    return {
-        "kind": result.kind,
-        "value": result.value,
-        "success": result.success,
-        "metrics": dict(result.metrics),
-        "code": result.code,
-        "reason": result.reason,
-    }
