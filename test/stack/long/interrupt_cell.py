@@ -5,6 +5,7 @@ drawn, its last text, and what was printed, by a cell after the interrupt too.
 """
 
 import json
+import queue
 import re
 import sys
 import time
@@ -29,7 +30,7 @@ def main(file: str) -> None:
                 raise TimeoutError(f"no end after {DEADLINE_S} s, or the kernel died: {drawn}")
             try:
                 message = client.get_iopub_msg(timeout=1)
-            except Exception:
+            except queue.Empty:
                 continue
             content = message["content"]
             if message["msg_type"] in ("display_data", "update_display_data"):
