@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from genenv.models import tiny_model
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 
 # Steps of 96 lessons each.
 STEPS = {"agent": 400, "environment": 120}
@@ -44,30 +45,6 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
     tokenizer.chat_template = _TEMPLATE
     tokenizer.model_max_length = 256
     return tokenizer
-
-
-def make_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen3ForCausalLM:
-    config = Qwen3Config(
-        # Exactly the tokenizer's: vLLM masks surplus ids and the trainer does not.
-        vocab_size=len(tokenizer),
-        hidden_size=128,
-        intermediate_size=384,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=64,
-        max_position_embeddings=256,
-        tie_word_embeddings=True,
-        bos_token_id=1,
-        eos_token_id=2,
-        pad_token_id=0,
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = Qwen3ForCausalLM(config).to(torch.float32)
-    model.generation_config.eos_token_id = 2
-    model.generation_config.pad_token_id = 0
-    return model
 
 
 def to_batch(
@@ -130,7 +107,7 @@ def main(folder: Path) -> None:
     for seed, (role, steps) in enumerate(STEPS.items()):
         started = time.monotonic()
         lines = (folder / f"{role}.jsonl").read_text().splitlines()
-        model = make_model(tokenizer, seed)
+        model = tiny_model(tokenizer, seed)
         loss = teach(model, tokenizer, [json.loads(line) for line in lines], steps, seed)
         model.save_pretrained(folder / role)
         tokenizer.save_pretrained(folder / role)

@@ -15,9 +15,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from genenv.errors import ConfigError, PythonError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 
 MARKER = "genenv-model.json"
 # Plain ChatML, without a default system prompt.
@@ -155,9 +158,8 @@ def _smollm2_file() -> Path:
 
 def _write_tiny(folder: Path, seed: int = 0) -> None:
     """A Qwen3 of about 1 M parameters, random from `seed`, that reads single characters."""
-    import torch
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+    from transformers import PreTrainedTokenizerFast
 
     words = ["<pad>", "<|im_start|>", "<|im_end|>", *(chr(c) for c in range(32, 127)), "\n"]
     characters = Tokenizer(
@@ -173,6 +175,18 @@ def _write_tiny(folder: Path, seed: int = 0) -> None:
     )
     tokenizer.chat_template = _TINY_TEMPLATE
     tokenizer.model_max_length = 2048
+    tiny_model(tokenizer, seed).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def tiny_model(tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen3ForCausalLM:
+    """A Qwen3 of about 1 M parameters for a small tokenizer, random from `seed`.
+
+    Its first tokens are, in order, the padding, one that begins a turn, and the end of one.
+    """
+    import torch
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
     config = Qwen3Config(
         # Exactly the tokenizer's: vLLM masks surplus ids and the trainer does not, so the
         # log-probabilities of the two would differ.
@@ -183,7 +197,7 @@ def _write_tiny(folder: Path, seed: int = 0) -> None:
         num_attention_heads=4,
         num_key_value_heads=2,
         head_dim=64,
-        max_position_embeddings=2048,
+        max_position_embeddings=tokenizer.model_max_length,
         tie_word_embeddings=True,
         bos_token_id=1,
         eos_token_id=2,
@@ -194,8 +208,7 @@ def _write_tiny(folder: Path, seed: int = 0) -> None:
         model = Qwen3ForCausalLM(config).to(torch.float32)
     model.generation_config.eos_token_id = 2
     model.generation_config.pad_token_id = 0
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    return model
 
 
 _RECIPES = {
