@@ -119,7 +119,7 @@ export async function loadRun(
     configText,
     config: (parse(configText) ?? {}) as Record<string, unknown>,
     metrics: readMetrics(join(dir, "metrics.jsonl")),
-    tasks: await readParquet(join(dir, "tasks.parquet"), taskSchema),
+    tasks: await readLedger(dir),
     rollouts: () => readRollouts(join(dir, "rollouts")),
   };
 }
@@ -135,6 +135,16 @@ export function readMetrics(file: string): RunMetric[] {
   });
   const last = new Map(rows.map((row) => [`${row.epoch} ${row.phase}`, row]));
   return rows.filter((row) => last.get(`${row.epoch} ${row.phase}`) === row);
+}
+
+/** tasks.parquet, and where the run is long the newest epochs in files of their own. */
+async function readLedger(dir: string): Promise<RunTask[]> {
+  const parts = readdirSync(dir).filter((name) => /^tasks-\d{6,}\.parquet$/.test(name));
+  let tasks: RunTask[] = [];
+  for (const name of ["tasks.parquet", ...parts.sort()]) {
+    tasks = tasks.concat(await readParquet(join(dir, name), taskSchema));
+  }
+  return tasks;
 }
 
 async function* readRollouts(dir: string): AsyncGenerator<RunRollout> {

@@ -198,6 +198,7 @@ class World:
             ]
             pq.write_table(pa.Table.from_pylist(rows), folder / f"{name}.parquet")
         self.roles: dict[str, WorldRole] = {}
+        self.stop = threading.Event()
 
     def run(
         self, epochs: int, *, resume: bool = False, kill_at: Any = None, **trainer: Any
@@ -220,7 +221,8 @@ class World:
 
         progress = Progress(emit, self.folder / "metrics.jsonl")
         settings = Settings(**self.settings(epochs, resume, trainer))
-        run = Training(settings, self.roles, self.client, progress, threading.Event())  # type: ignore[arg-type]
+        self.stop.clear()
+        run = Training(settings, self.roles, self.client, progress, self.stop)  # type: ignore[arg-type]
         return run.go()
 
     def settings(
@@ -299,5 +301,6 @@ class World:
             "ledger": self.ledger(),
             "rollouts": self.rollouts(),
             "state": self.state(epoch),
+            "pool": (self.folder / "checkpoints" / f"epoch-{epoch}" / "pool.jsonl").read_text(),
             "weights": {name: (r.weight, r.steps) for name, r in self.roles.items()},
         }

@@ -12,6 +12,9 @@ from genenv.errors import DataError, WorkerError
 from genenv.loop import checkpoint
 from loop_fakes import FakeRole
 
+# SHA-256 of nothing.
+EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
 
 def save(folder: Path, epoch: int, **roles: FakeRole) -> Path:
     given = roles or {"agent": FakeRole(), "environment": FakeRole()}
@@ -25,12 +28,14 @@ def test_a_checkpoint_holds_both_models_their_trainers_and_the_state(tmp_path: P
     assert inside == [
         "agent/config.json",
         "environment/config.json",
+        "pool.jsonl",
         "state.json",
         "state.sha256",
         "trainer/agent/optim.pt",
         "trainer/environment/optim.pt",
     ]
-    assert checkpoint.read_state(saved) == {"epoch": 3}
+    assert checkpoint.read_state(saved) == {"epoch": 3, "pool_sha256": EMPTY}
+    assert list(checkpoint.read_pool(saved, EMPTY)) == []
     assert list(tmp_path.iterdir()) == [saved]
 
 

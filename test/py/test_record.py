@@ -11,7 +11,6 @@ import pytest
 from genenv.hooks import Decision
 from genenv.loop.batch import Batch
 from genenv.loop.generation import Answer, Generation
-from genenv.loop.ledger import Ledger
 from genenv.loop.record import answer_rows, ledger_entries, response_rows
 from genenv.loop.rollouts import write_rollouts
 from loop_fakes import abstained, failed, group, make_task, row, scored, seed_task
@@ -117,33 +116,6 @@ def test_a_task_that_waits_since_an_earlier_epoch_has_no_entry_until_it_is_tried
 
 
 # -- files -----------------------------------------------------------------------------------------
-
-
-def test_the_ledger_is_read_back_as_far_as_a_checkpoint_stands_for(tmp_path: Path) -> None:
-    file = tmp_path / "tasks.parquet"
-    ledger = Ledger(file)
-    ledger.add(list(entries_of([group(TRIED, scored(1.0), scored(0.0))]).values()))
-    ledger.write()
-    assert len(ledger) == 5
-
-    other = Ledger(file)
-    other.read(1)
-    other.add([entries_of([])["e2-a1-t0"]])
-    other.write()
-    rows = pq.read_table(file).to_pylist()
-    assert [r["task"] for r in rows] == ["e2-a0-t0", "e2-a1-t0"]
-    assert rows[0]["parent_seeds"] == ["seed-0"]
-    assert rows[0]["success_rate"] == 0.5
-
-
-def test_a_ledger_of_no_entries_is_a_file_with_every_column(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "tasks.parquet")
-    ledger.write()
-    table = pq.read_table(tmp_path / "tasks.parquet")
-    assert table.num_rows == 0
-    assert {"task", "success_rate", "reason", "answer"} <= set(table.column_names)
-    ledger.read(0)
-    assert len(ledger) == 0
 
 
 def test_every_response_is_a_row_with_its_score_or_why_it_has_none(tmp_path: Path) -> None:

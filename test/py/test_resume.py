@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import shutil
 import threading
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from genenv.errors import DataError, WorkerError
 from genenv.loop import checkpoint
 from genenv.loop import run as run_module
-from genenv.loop.ledger import Ledger
+from genenv.loop.ledger import Entry, Ledger
 from genenv.loop.settings import Settings
 from loop_world import Killed, World, WorldRole
 
@@ -41,7 +42,7 @@ def test_the_world_is_one_in_which_everything_happens(whole: dict[str, Any]) -> 
     origins = ("tasks/from_new", "tasks/from_waiting", "tasks/from_pool", "tasks/from_seed")
     for name in origins:
         assert sum(line.get(name, 0) for line in whole["metrics"]) > 0, name
-    assert json.loads(whole["state"])["pool"]
+    assert whole["pool"]
 
 
 def test_two_runs_are_equal(tmp_path: Path, whole: dict[str, Any]) -> None:
@@ -182,6 +183,40 @@ def test_only_the_newest_and_the_best_checkpoints_stay(tmp_path: Path) -> None:
     assert left == {f"epoch-{best}", f"epoch-{EPOCHS}"}
 
 
+def test_a_checkpoint_that_was_removed_meanwhile_is_written_again(tmp_path: Path) -> None:
+    world, saved = World(tmp_path), tmp_path / "checkpoints" / "epoch-2"
+    world.run(2)
+    before = (saved / "state.json").read_text(), (saved / "pool.jsonl").read_text()
+
+    def take_away(event: dict[str, Any]) -> None:
+        if event.get("phase") == "environment-rollout":
+            shutil.rmtree(saved)
+            world.stop.set()
+
+    world.run(3, resume=True, kill_at=take_away)
+    assert ((saved / "state.json").read_text(), (saved / "pool.jsonl").read_text()) == before
+
+
+@pytest.mark.parametrize("damage", ["lines", "file", "digest"])
+def test_a_pool_that_is_not_the_one_that_was_saved_is_refused(tmp_path: Path, damage: str) -> None:
+    world = World(tmp_path)
+    world.run(2)
+    saved = tmp_path / "checkpoints" / "epoch-2"
+    if damage == "lines":
+        lines = (saved / "pool.jsonl").read_text().splitlines(keepends=True)
+        (saved / "pool.jsonl").write_text("".join(lines[1:]))
+    elif damage == "file":
+        (saved / "pool.jsonl").unlink()
+    else:
+        state = json.loads((saved / "state.json").read_text())
+        del state["pool_sha256"]
+        (saved / "state.json").write_text(json.dumps(state))
+        (saved / "state.sha256").unlink()
+    with pytest.raises(DataError, match=r"pool\.jsonl is not what was saved") as caught:
+        world.run(3, resume=True)
+    assert caught.value.code == "checkpoint-damaged"
+
+
 def test_each_checkpoint_has_the_configuration_it_was_made_with(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.run(1)
@@ -232,17 +267,17 @@ def test_a_disk_that_fills_up_ends_the_run_names_it_and_loses_nothing_saved(
 ) -> None:
     world = World(tmp_path)
     settings = world.settings(EPOCHS)
-    write = Ledger.write
+    add = Ledger.add
 
-    def no_room(ledger: Ledger) -> None:
-        if ledger._rows[-1]["epoch"] == 3:
+    def no_room(ledger: Ledger, epoch: int, entries: list[Entry]) -> None:
+        if epoch == 3:
             raise OSError(code, "No space left on device", str(tmp_path / "tasks.parquet"))
-        write(ledger)
+        add(ledger, epoch, entries)
 
     monkeypatch.setattr(run_module, "Stack", StandInStack)
     monkeypatch.setattr(run_module, "HookClient", lambda *_: nullcontext(world.client))
     monkeypatch.setattr(run_module, "from_params", lambda _: Settings(**settings))
-    monkeypatch.setattr(Ledger, "write", no_room)
+    monkeypatch.setattr(Ledger, "add", no_room)
     with pytest.raises(WorkerError) as caught:
         run_module.train({}, lambda _: None, threading.Event())
     assert caught.value.code == "disk-full"

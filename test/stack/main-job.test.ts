@@ -244,6 +244,7 @@ describe("plain GRPO, interrupted", { timeout: 600_000 }, () => {
     expect(readdirSync(join(dir, "checkpoints", checkpoint as string)).sort()).toEqual([
       "agent",
       "config.yaml",
+      "pool.jsonl",
       "state.json",
       "state.sha256",
       "trainer",

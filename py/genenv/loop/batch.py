@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from genenv.loop.generation import Answer
-from genenv.loop.pool import normalise
 from genenv.loop.state import LoopState
 from genenv.loop.tasks import Task
 
@@ -53,22 +52,18 @@ def fill_batch(
     """
     new = in_turn(answers)
     placed = new[:size]
-    own = {normalise(task.prompt_text) for task in new}
-    fresh = [task for task in state.waiting if normalise(task.prompt_text) not in own]
+    own = {task.key for task in new}
+    fresh = [task for task in state.waiting if task.key not in own]
     dropped = [(task, "duplicate") for task in state.waiting if task not in fresh]
     waited = fresh[: size - len(placed)]
     batch = placed + waited
-    prompts = {normalise(task.prompt_text) for task in batch}
+    prompts = {task.key for task in batch}
     places = size - len(batch)
-    drawn = state.pool.draw(
-        places - round(places * seed_fraction),
-        state.generator,
-        without=state.pool.ids_of(prompts),
-    )
+    drawn = state.pool.draw(places - round(places * seed_fraction), state.generator, prompts)
     batch = batch + [entry.task for entry in drawn]
     taken = {task.id for task in batch}
     if prompts:
-        taken |= {task.id for task in seed_tasks if normalise(task.prompt_text) in prompts}
+        taken |= {task.id for task in seed_tasks if task.key in prompts}
     seeds = state.next_seeds(seed_tasks, size - len(batch), taken)
     # Of those without a place the newest are kept: they were written for the agent as it is now.
     left = fresh[len(waited) :] + new[size:]

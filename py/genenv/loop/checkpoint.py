@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,9 @@ from genenv.role.handle import RoleHandle
 
 _STATE = "state.json"
 _DIGEST = "state.sha256"
+_POOL = "pool.jsonl"
+# The key of the pool's SHA-256 in the state.
+POOL_DIGEST = "pool_sha256"
 _VALIDATION = "validation.json"
 _NAME = re.compile(r"epoch-(0|[1-9][0-9]*)")
 # What the best checkpoint has most of.
@@ -29,6 +32,7 @@ def save(
     epoch: int,
     roles: dict[str, RoleHandle],
     state: dict[str, Any],
+    pool: Iterable[str] = (),
     *,
     validation: Mapping[str, float] | None = None,
     config: str | None = None,
@@ -42,7 +46,8 @@ def save(
         checkpoints: the run's folder for them.
         epoch: the last finished epoch.
         roles: the roles to save.
-        state: the loop's own state.
+        state: the loop's own state, to which the pool's digest is added.
+        pool: the pool's lines.
         validation: what validation gave for just these weights, None where it was not run.
         config: the run's ``config.yaml``; a resumed run is compared with it.
 
@@ -54,7 +59,7 @@ def save(
     clean(checkpoints)
     try:
         draft.mkdir(parents=True)
-        _write(draft, roles, state)
+        _write(draft, roles, state, pool)
         if validation is not None:
             write_text(draft / _VALIDATION, json.dumps(dict(validation), allow_nan=False))
         if config is not None:
@@ -74,20 +79,28 @@ def save(
     return target
 
 
-def _write(draft: Path, roles: dict[str, RoleHandle], state: dict[str, Any]) -> None:
+def _write(
+    draft: Path, roles: dict[str, RoleHandle], state: dict[str, Any], pool: Iterable[str]
+) -> None:
     for name, role in roles.items():
         role.send("save", folder=str(draft / "trainer" / name))
     for name, role in roles.items():
         role.collect()
         trainer = draft / "trainer" / name
         (trainer / "huggingface").rename(draft / name)
-    text = json.dumps(state, allow_nan=False)
+    with (draft / _POOL).open("w", encoding="utf-8") as file:
+        file.writelines(pool)
+    text = json.dumps(state | {POOL_DIGEST: digest_of(_lines_in(draft / _POOL))}, allow_nan=False)
     write_text(draft / _STATE, text)
-    write_text(draft / _DIGEST, _digest(text))
+    write_text(draft / _DIGEST, digest_of([text]))
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def digest_of(texts: Iterable[str]) -> str:
+    """SHA-256 of texts one after the other."""
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(text.encode())
+    return digest.hexdigest()
 
 
 def _not_written(target: Path, error: BaseException) -> WorkerError:
@@ -170,14 +183,36 @@ def read_state(checkpoint: Path) -> dict[str, Any]:
     """
     text = (checkpoint / _STATE).read_text()
     digest = checkpoint / _DIGEST
-    if digest.is_file() and digest.read_text() != _digest(text):
+    if digest.is_file() and digest.read_text() != digest_of([text]):
         raise DataError(
-            f"{checkpoint / _STATE} is not what was saved: its SHA-256 is {_digest(text)}, "
+            f"{checkpoint / _STATE} is not what was saved: its SHA-256 is {digest_of([text])}, "
             f"and {_DIGEST} says {digest.read_text()[:64]}",
             code="checkpoint-damaged",
             hint=f"remove {checkpoint} to go on from the checkpoint before it",
         )
     return json.loads(text)
+
+
+def read_pool(checkpoint: Path, digest: str) -> Iterator[str]:
+    """The lines of a checkpoint's pool.
+
+    Raises:
+        DataError: they have another digest than the one that the state has of them, or are gone.
+    """
+    file = checkpoint / _POOL
+    found = digest_of(_lines_in(file)) if file.is_file() else None
+    if found != digest:
+        raise DataError(
+            f"{file} is not what was saved: its SHA-256 is {found}, and {_STATE} says {digest}",
+            code="checkpoint-damaged",
+            hint=f"remove {checkpoint} to go on from the checkpoint before it",
+        )
+    return _lines_in(file)
+
+
+def _lines_in(file: Path) -> Iterator[str]:
+    with file.open(encoding="utf-8", newline="\n") as lines:
+        yield from lines
 
 
 def load_roles(checkpoint: Path, roles: dict[str, RoleHandle]) -> None:

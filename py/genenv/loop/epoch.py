@@ -454,8 +454,7 @@ class EpochRunner:
                     kept=entry.kept,
                     reason=entry.reason,
                 )
-        self._ledger.add(entries)
-        self._ledger.write()
+        self._ledger.add(epoch, entries)
         self._state.ledger_rows = len(self._ledger)
         self._write_rollouts(epoch, answers + response_rows(epoch, "train", groups))
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,16 @@ def write_text(path: Path, text: str) -> None:
 
 def write_parquet(path: Path, rows: list[dict[str, Any]], schema: pa.Schema) -> None:
     """Write rows as Parquet: beside, fsync, rename."""
+    write_tables(path, [pa.Table.from_pylist(rows, schema=schema)], schema)
+
+
+def write_tables(path: Path, tables: Iterable[pa.Table], schema: pa.Schema) -> None:
+    """Write tables one after the other as one Parquet file: beside, fsync, rename."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.tmp")
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), draft)
+    with pq.ParquetWriter(draft, schema) as writer:
+        for table in tables:
+            writer.write_table(table)
     with draft.open("rb") as file:
         os.fsync(file.fileno())
     draft.replace(path)

@@ -8,7 +8,7 @@ from typing import Any
 
 from genenv.hooks import Accepted, HookClient, Seed
 from genenv.loop.failures import Failure
-from genenv.loop.pool import Pool, normalise
+from genenv.loop.pool import Pool
 from genenv.loop.tasks import Task
 from genenv.role.handle import RoleHandle
 
@@ -71,13 +71,12 @@ def pick_seeds(
     """Tasks to show in each environment prompt: up to half from the pool, the rest from data."""
     chosen = []
     for _ in range(prompts):
-        drawn = pool.draw(SEEDS_PER_PROMPT // 2, generator, without=set())
-        shown = [_seed(e.task, e.success_rate) for e in drawn]
-        taken = {seed["id"] for seed in shown}
-        left = [task for task in seed_tasks if task.id not in taken]
-        for task in generator.sample(left, min(SEEDS_PER_PROMPT - len(shown), len(left))):
-            shown.append(_seed(task, success_rates.get(task.id)))
-        chosen.append(shown)
+        drawn = pool.draw(SEEDS_PER_PROMPT // 2, generator)
+        data = generator.sample(seed_tasks, min(SEEDS_PER_PROMPT - len(drawn), len(seed_tasks)))
+        chosen.append(
+            [_seed(e.task, e.success_rate) for e in drawn]
+            + [_seed(task, success_rates.get(task.id)) for task in data]
+        )
     return chosen
 
 
@@ -152,7 +151,7 @@ def parse(
                 reasons.append(why_not)
                 rejects[why_not] += 1
                 continue
-            seen.add(normalise(task.prompt_text))
+            seen.add(task.key)
             tasks.append(task)
         answers.append(Answer(answer_id, row, row["prompt"], shown, tuple(tasks), tuple(reasons)))
     return Generation(prompts, answers, rejects, failures)
@@ -161,7 +160,7 @@ def parse(
 def _why_not(task: Task, seen: set[str], fits: Any, needs_truth: bool) -> str | None:
     if needs_truth and task.ground_truth is None:
         return "no-ground-truth"
-    if normalise(task.prompt_text) in seen:
+    if task.key in seen:
         return "duplicate"
     return None if fits(task.messages) else "prompt-too-long"
 

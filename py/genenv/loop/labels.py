@@ -33,14 +33,15 @@ def score_with_labels(
         rows: the rollout's rows.
         min_agreement: the least share of a task's responses that a label needs.
     """
+    rows_of: list[list[dict[str, Any]]] = [[] for _ in tasks]
+    for row in rows:
+        rows_of[row["prompt"]].append(row)
     open_places = [
-        place
-        for place, task in enumerate(tasks)
-        if task.ground_truth is None and any(row["prompt"] == place for row in rows)
+        place for place, task in enumerate(tasks) if task.ground_truth is None and rows_of[place]
     ]
     if not open_places:
         return score(tasks, rows)
-    texts = [[row["text"] for row in rows if row["prompt"] == place] for place in open_places]
+    texts = [[row["text"] for row in rows_of[place]] for place in open_places]
     votes = dict(zip(open_places, client.labels(texts, min_agreement), strict=True))
     labelled = [_labelled(task, votes.get(place)) for place, task in enumerate(tasks)]
     known = [place for place, task in enumerate(labelled) if task.ground_truth is not None]
@@ -52,7 +53,7 @@ def score_with_labels(
     )
     groups = []
     for place, task in enumerate(labelled):
-        own = [row for row in rows if row["prompt"] == place]
+        own = rows_of[place]
         vote = votes.get(place)
         agreement = vote.agreement if vote else None
         if place in at:

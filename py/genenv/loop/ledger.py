@@ -1,15 +1,22 @@
 """The ledger: what became of every task and every rejected answer (``tasks.parquet``)."""
 
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from genenv.errors import DataError
-from genenv.loop.files import write_parquet
+from genenv.loop.files import write_parquet, write_tables
 from genenv.loop.tasks import Task, to_json
+
+_LONG_ROWS = 50_000
+_GROUP_ROWS = 65_536
+_PART = re.compile(r"\w+-\d{6,}")
 
 _SCHEMA = pa.schema(
     [
@@ -95,32 +102,96 @@ def entry_for(task: Task, epoch: int, **values: Any) -> Entry:
 
 
 class Ledger:
-    """All entries of a run, written as one Parquet file after each epoch."""
+    """All entries of a run: ``tasks.parquet``, which is written anew after each epoch.
 
-    def __init__(self, path: Path) -> None:
+    That of a long run gets each epoch as a file of its own, ``tasks-<epoch>.parquet``, and takes
+    these in when they hold as many rows as it has, and at the end of the run: the work grows with
+    the rows, and none of them stays in memory.
+    """
+
+    def __init__(self, path: Path, long_rows: int = _LONG_ROWS) -> None:
+        """``long_rows``: up to this many the file is always whole."""
         self._path = path
-        self._rows: list[dict[str, Any]] = []
+        self._long_rows = long_rows
+        self._whole = self._loose = 0
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return self._whole + self._loose
 
-    def add(self, entries: list[Entry]) -> None:
-        self._rows.extend(asdict(entry) for entry in entries)
+    def add(self, epoch: int, entries: list[Entry]) -> None:
+        """Write what became of an epoch's tasks."""
+        part = self._path.with_stem(f"{self._path.stem}-{epoch:06d}")
+        write_parquet(part, [vars(entry) for entry in entries], _SCHEMA)
+        self._loose += len(entries)
+        if len(self) <= self._long_rows or self._loose >= self._whole:
+            self.merge()
 
-    def write(self) -> None:
-        write_parquet(self._path, self._rows, _SCHEMA)
+    def merge(self) -> None:
+        """Take the parts into the file."""
+        parts = self._parts()
+        if not parts:
+            return
+        files = [self._path, *parts] if self._path.is_file() else parts
+        write_tables(self._path, _tables(files), _SCHEMA)
+        for part in parts:
+            part.unlink()
+        self._whole, self._loose = len(self), 0
 
-    def read(self, rows: int) -> None:
-        """Take the file's first ``rows`` entries: those that a checkpoint stands for.
+    def rewind(self, epoch: int, rows: int) -> None:
+        """Drop what came after an epoch whose checkpoint stands for so many rows.
 
         Raises:
-            DataError: the file has fewer.
+            DataError: there are not as many.
         """
-        found = pq.read_table(self._path).to_pylist() if self._path.is_file() else []
-        if len(found) < rows:
+        whole = _last_epoch(self._path)
+        for part in self._parts():
+            # One that a crash left behind is in the file already.
+            if _epoch_of(part) > epoch or _epoch_of(part) <= whole:
+                part.unlink()
+        if whole > epoch:
+            write_tables(self._path, _tables([self._path], epoch), _SCHEMA)
+        self._whole = _rows_in(self._path)
+        self._loose = sum(_rows_in(part) for part in self._parts())
+        if len(self) != rows:
             raise DataError(
-                f"{self._path} has {len(found)} rows, and the checkpoint stands for {rows}",
+                f"{self._path} has {len(self)} rows up to epoch {epoch}, and the checkpoint "
+                f"stands for {rows}",
                 code="ledger-short",
                 hint="put the run's own tasks.parquet back",
             )
-        self._rows = found[:rows]
+
+    def _parts(self) -> list[Path]:
+        found = self._path.parent.glob(f"{self._path.stem}-*{self._path.suffix}")
+        return sorted((part for part in found if _PART.fullmatch(part.stem)), key=_epoch_of)
+
+
+def _epoch_of(part: Path) -> int:
+    return int(part.stem.rpartition("-")[2])
+
+
+def _rows_in(file: Path) -> int:
+    return pq.read_metadata(file).num_rows if file.is_file() else 0
+
+
+def _last_epoch(file: Path) -> int:
+    """The highest epoch in a file, 0 in an empty one; the entries are in order."""
+    if not _rows_in(file):
+        return 0
+    parquet = pq.ParquetFile(file)
+    last = parquet.read_row_group(parquet.num_row_groups - 1, columns=["epoch"])
+    return last["epoch"][-1].as_py()
+
+
+def _tables(files: Sequence[Path], up_to_epoch: int | None = None) -> Iterator[pa.Table]:
+    """The rows of files, some thousands at a time."""
+    waiting: list[pa.RecordBatch] = []
+    for file in files:
+        for batch in pq.ParquetFile(file).iter_batches(_GROUP_ROWS):
+            kept = batch
+            if up_to_epoch is not None:
+                kept = batch.filter(pc.less_equal(batch["epoch"], up_to_epoch))
+            waiting.append(kept)
+            if sum(len(each) for each in waiting) >= _GROUP_ROWS:
+                yield pa.Table.from_batches(waiting, _SCHEMA)
+                waiting = []
+    yield pa.Table.from_batches(waiting, _SCHEMA)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from genenv.loop.pool import normalise
 from genenv.loop.scoring import Group
 from genenv.loop.state import LoopState
 from genenv.loop.tasks import Task
@@ -41,15 +40,11 @@ def draw(
 
     Fewer, or none, where all have been tried: the same task again would be the same group again.
     """
-    prompts = {normalise(task.prompt_text) for task in tried}
-    drawn = state.pool.draw(
-        count - round(count * seed_fraction),
-        state.generator,
-        without=state.pool.ids_of(prompts),
-    )
+    prompts = {task.key for task in tried}
+    drawn = state.pool.draw(count - round(count * seed_fraction), state.generator, prompts)
     tasks = [entry.task for entry in drawn]
-    prompts |= {normalise(task.prompt_text) for task in tasks}
-    fresh = [task for task in seed_tasks if normalise(task.prompt_text) not in prompts]
-    wanted = min(count - len(tasks), len({normalise(task.prompt_text) for task in fresh}))
+    prompts |= {task.key for task in tasks}
+    fresh = [task for task in seed_tasks if task.key not in prompts]
+    wanted = min(count - len(tasks), len({task.key for task in fresh}))
     taken = {task.id for task in seed_tasks} - {task.id for task in fresh}
     return tasks + state.next_seeds(seed_tasks, wanted, taken)

@@ -148,6 +148,7 @@ class Training:
         if not self._stop.is_set():
             self._validate()
         self._save()
+        self._ledger.merge()
         self._progress.phase("done")
         return {
             "epochs": self._state.epoch,
@@ -160,7 +161,8 @@ class Training:
     def _finishes(self, epoch: Callable[[], None]) -> bool:
         """Run an epoch; False where it was given up before it changed a model.
 
-        A hook that fails too often ends the run, but not what was learnt before.
+        A hook that fails too often ends the run, but not what was learnt before. The pool is as it
+        was then: it changes after the models.
         """
         before = self._state.to_json()
         try:
@@ -184,11 +186,12 @@ class Training:
         if found is not None:
             saved = checkpoint.read_state(found)
             self._state.load_json(saved)
+            pool = checkpoint.read_pool(found, saved.get(checkpoint.POOL_DIGEST, ""))
+            self._state.pool.load_lines(pool)
             _refuse_another_state(found, saved, self._state)
             self._saved = found
             self._progress.epoch, self._progress.step = self._state.epoch, self._state.step
-        self._ledger.read(self._state.ledger_rows)
-        self._ledger.write()
+        self._ledger.rewind(self._state.epoch, self._state.ledger_rows)
         unreadable = rewind(self._settings.run_dir, self._state.epoch if found else None)
         if unreadable:
             self._progress.warning(
@@ -200,7 +203,8 @@ class Training:
 
     def _save(self) -> None:
         epoch = self._state.epoch
-        if epoch == 0 or self._saved == checkpoint.folder_for(self._checkpoints, epoch):
+        folder = checkpoint.folder_for(self._checkpoints, epoch)
+        if epoch == 0 or (self._saved == folder and folder.is_dir()):
             return
         self._progress.phase("checkpoint")
         validated = self._validated_epoch == epoch
@@ -209,6 +213,7 @@ class Training:
             epoch,
             self._roles,
             self._state.to_json(),
+            self._state.pool.to_lines(),
             validation=self._last if validated else None,
             config=self._config,
         )
@@ -263,8 +268,9 @@ class Training:
 
 
 def _refuse_another_state(found: Path, saved: dict[str, Any], state: LoopState) -> None:
+    digest = checkpoint.digest_of(state.pool.to_lines())
     # Through JSON, which knows no tuples.
-    if json.loads(json.dumps(state.to_json())) != saved:
+    if json.loads(json.dumps(state.to_json() | {checkpoint.POOL_DIGEST: digest})) != saved:
         raise DataError(
             f"{found} does not restore to the state that was saved",
             code="checkpoint-damaged",

@@ -92,18 +92,12 @@ def score_groups(
         )
     if on_failure == "zero":
         results = [_as_zero(result) if result.kind == "failed" else result for result in results]
-    groups = []
-    for index, task in enumerate(tasks):
-        places = [i for i, row in enumerate(rows) if row["prompt"] == index]
-        scores = [results[i] for i in places]
-        groups.append(
-            Group(
-                task=task,
-                rows=[rows[i] for i in places],
-                scores=scores,
-                successes=[_success(score, success_threshold) for score in scores],
-            )
-        )
+    groups = [Group(task, [], [], []) for task in tasks]
+    for row, result in zip(rows, results, strict=True):
+        group = groups[row["prompt"]]
+        group.rows.append(row)
+        group.scores.append(result)
+        group.successes.append(_success(result, success_threshold))
     return groups
 
 

@@ -1,11 +1,11 @@
 """What the loop remembers between epochs; saved with both models as one."""
 
 import random
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-from genenv.loop.pool import Pool, task_of
-from genenv.loop.tasks import Task
+from genenv.loop.pool import Pool
+from genenv.loop.tasks import Task, fields_of, task_of
 
 
 @dataclass
@@ -57,7 +57,7 @@ class LoopState:
         return self.order.pop(place)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, as JSON values of their own: what the state does later is not in them."""
+        """Everything but the pool, as values of their own: what comes later is not in them."""
         version, internal, gauss = self.generator.getstate()
         return {
             "epoch": self.epoch,
@@ -65,19 +65,17 @@ class LoopState:
             "success_rates": dict(self.success_rates),
             "order": list(self.order),
             "ledger_rows": self.ledger_rows,
-            "waiting": [asdict(task) for task in self.waiting],
-            "pool": self.pool.to_state(),
+            "waiting": [fields_of(task) for task in self.waiting],
             "random": [version, list(internal), gauss],
         }
 
     def load_json(self, saved: dict[str, Any]) -> None:
-        """Become what ``to_json`` gave."""
+        """Become what ``to_json`` gave; the pool stays."""
         self.epoch = saved["epoch"]
         self.step = saved["step"]
         self.success_rates = dict(saved["success_rates"])
         self.order = list(saved["order"])
         self.ledger_rows = saved["ledger_rows"]
         self.waiting = [task_of(raw) for raw in saved["waiting"]]
-        self.pool.load_state(saved["pool"])
         version, internal, gauss = saved["random"]
         self.generator.setstate((version, tuple(internal), gauss))

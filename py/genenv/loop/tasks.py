@@ -1,8 +1,10 @@
 """Tasks: what the agent is asked, wherever it came from (a data file, or the environment model)."""
 
 import json
+import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -46,6 +48,29 @@ class Task:
     def prompt_text(self) -> str:
         """The messages as one text, for duplicates, the ledger and the report."""
         return "\n".join(message["content"] for message in self.messages)
+
+    @cached_property
+    def key(self) -> str:
+        """The prompt, equal for prompts that differ only in case, spacing or Unicode form."""
+        return normalise(self.prompt_text)
+
+
+def normalise(text: str) -> str:
+    """Equal for prompts that differ only in case, spacing or Unicode form."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def fields_of(task: Task) -> dict[str, Any]:
+    """A task's own fields, as JSON values but for the tuple."""
+    return {name: getattr(task, name) for name in _FIELDS}
+
+
+def task_of(raw: dict[str, Any]) -> Task:
+    """A task from what JSON made of ``fields_of``."""
+    return Task(**(raw | {"parent_seeds": tuple(raw["parent_seeds"])}))
+
+
+_FIELDS = tuple(each.name for each in fields(Task))
 
 
 def read_tasks(files: list[str], prefix: str) -> list[Task]:

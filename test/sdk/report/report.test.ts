@@ -1,4 +1,11 @@
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
@@ -56,6 +63,16 @@ describe("loadRun", () => {
       metrics: { digits: 2 },
       responseTokens: 12,
     });
+  });
+
+  test("reads the epochs of a long run that have ledgers of their own", async () => {
+    const cwd = await smallRun();
+    const dir = join(cwd, "runs", "one");
+    renameSync(join(dir, "tasks.parquet"), join(dir, "tasks-000002.parquet"));
+    expect((await loadRun("one", { cwd })).tasks).toHaveLength(20);
+    copyFileSync(join(dir, "tasks-000002.parquet"), join(dir, "tasks.parquet"));
+    writeFileSync(join(dir, "tasks-mine.parquet"), "not ours");
+    expect((await loadRun("one", { cwd })).tasks).toHaveLength(40);
   });
 
   test("takes whole lines alone, and the later of two for one epoch", async () => {
