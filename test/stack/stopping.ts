@@ -118,7 +118,7 @@ export async function struck(blow: Blow, limitMs = 400_000): Promise<Ended> {
   }
 }
 
-async function* linesOf(child: ChildProcess): AsyncIterable<string> {
+export async function* linesOf(child: ChildProcess): AsyncIterable<string> {
   let rest = "";
   for await (const chunk of child.stdout ?? []) {
     const lines = (rest + String(chunk)).split("\n");

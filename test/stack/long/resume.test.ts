@@ -1,19 +1,30 @@
 /**
- * One real run that is killed with SIGKILL, whole process tree, in each phase in turn, and goes on each time.
- * GENENV_KILL_PHASES=parse,checkpoint tries only some.
+ * Real runs that are killed with SIGKILL, whole process tree, and go on: one in each phase in turn, and short ones whose
+ * restored state and next batch are looked at. GENENV_KILL_PHASES=parse,checkpoint tries only some phases.
  */
-import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import type { ChildProcess } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DuckDBInstance } from "@duckdb/node-api";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exportModel } from "../../../sdk/export.js";
+import { listCheckpoints } from "../../../sdk/run/checkpoints.js";
 import { runPython, testPython } from "../../python-env.js";
 import { leftovers, snapshot } from "../leftovers.js";
+import { type Event, killAll, tinyRun } from "../stopping.js";
+import { type Finished, genenv, problem, query } from "./cli.js";
 
-const root = join(import.meta.dirname, "..", "..", "..");
-const cli = join(root, "dist", "sdk", "cli", "main.js");
+const runs = mkdtempSync(join(tmpdir(), "genenv-stack-"));
+afterAll(() => rmSync(runs, { recursive: true, force: true }));
+
 const allPhases = [
   "environment-rollout",
   "parse",
@@ -22,95 +33,56 @@ const allPhases = [
   "environment-update",
   "epoch-end",
   "checkpoint",
+  // The epoch's checkpoint is there, and nothing of the next has begun.
+  "saved",
 ];
 const phases = process.env.GENENV_KILL_PHASES?.split(",") ?? allPhases;
 // Each process finishes one epoch and is killed in the next; the last one ends with an epoch of its own.
-const epochs = phases.length + 1;
-const runs = mkdtempSync(join(tmpdir(), "genenv-stack-"));
-afterAll(() => rmSync(runs, { recursive: true, force: true }));
-const dir = join(runs, "killed");
+const epochs = phases.length + 2;
 
-const start = [
-  "run",
-  "--json",
-  "--model",
-  "builtin:tiny",
-  "--env-model",
-  "builtin:tiny",
-  "genenv.hooks.reward=test/stack/tiny-run/reward.ts",
-  "genenv.hooks.environment=test/stack/tiny-run/environment.ts",
+const start = (dir: string, total: number, ...more: string[]): string[] => [
+  ...tinyRun,
   "actor_rollout_ref.actor.optim.lr=1e-3",
-  "data.train_batch_size=8",
-  "actor_rollout_ref.rollout.n=4",
-  "trainer.save_freq=1",
-  "trainer.val_before_train=False",
-  `trainer.total_epochs=${epochs}`,
+  `trainer.total_epochs=${total}`,
   `trainer.default_local_dir=${dir}`,
+  ...more,
 ];
 
-interface Event {
-  type: string;
-  epoch: number;
-  phase?: string;
-  message?: string;
-}
+const isIn = (event: Event, phase: string, epoch: number): boolean =>
+  event.epoch === epoch &&
+  (phase === "saved" ? event.type === "checkpoint" : event.phase === phase);
 
-/** Runs the CLI to its end, or until `kill` says so of an event: then nothing of it is left alive. */
-function genenv(
-  args: string[],
-  kill: (event: Event) => boolean = () => false,
-): Promise<{ code: number | null; events: Event[]; killed: boolean }> {
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, [cli, ...args], { cwd: root });
-    const events: Event[] = [];
-    let [rest, killed] = ["", false];
-    child.stdout.on("data", (chunk: Buffer) => {
-      const lines = (rest + chunk.toString()).split("\n");
-      rest = lines.pop() ?? "";
-      for (const line of lines) {
-        const event = JSON.parse(line) as Event;
-        events.push(event);
-        if (killed || !kill(event)) continue;
-        killed = true;
-        for (const pid of [child.pid as number, ...descendantsOf(child.pid as number)]) end(pid);
-      }
-    });
-    child.on("close", (code) => resolve({ code, events, killed }));
+/** Runs until that phase of that epoch, and kills everything there. */
+async function killed(args: string[], phase: string, epoch: number): Promise<Finished> {
+  let struck = false;
+  const run = await genenv(args, {
+    onEvent: (event, child) => {
+      if (struck || !isIn(event, phase, epoch)) return;
+      struck = true;
+      if (phase === "checkpoint") waitForDraft(epoch);
+      killAll(child);
+    },
   });
+  expect(struck, problem(run)).toBe(true);
+  return run;
 }
 
-function descendantsOf(pid: number): number[] {
-  const parents = new Map(
-    readdirSync("/proc")
-      .filter((name) => /^\d+$/.test(name))
-      .map((name) => [Number(name), parentOf(name)]),
-  );
-  const below = (of: number): number[] =>
-    [...parents].filter(([, parent]) => parent === of).flatMap(([own]) => [own, ...below(own)]);
-  return below(pid);
+/** Until a checkpoint is half written. */
+function waitForDraft(epoch: number): void {
+  const draft = join(runs, "killed", "checkpoints", `.epoch-${epoch}.draft`);
+  const deadline = Date.now() + 10_000;
+  while (!existsSync(draft) && Date.now() < deadline);
 }
 
-function parentOf(pid: string): number | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
-  } catch {
-    return null;
-  }
-}
+const firstEpoch = ({ events }: Finished): number | undefined =>
+  events.find((event) => event.phase === "environment-rollout" || event.phase === "agent-rollout")
+    ?.epoch;
 
-function end(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It went with its parent.
-  }
-}
-
-async function query(sql: string): Promise<Record<string, unknown>[]> {
-  const connection = await (await DuckDBInstance.create()).connect();
-  return (await connection.runAndReadAll(sql)).getRowObjectsJS();
-}
+const metricsOf = (dir: string): Record<string, unknown>[] =>
+  readFileSync(join(dir, "metrics.jsonl"), "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 async function processesLeft(before: ReturnType<typeof snapshot>): Promise<string[]> {
   const running = (): string[] => leftovers(before).filter((name) => name.startsWith("process"));
@@ -121,53 +93,97 @@ async function processesLeft(before: ReturnType<typeof snapshot>): Promise<strin
 }
 
 describe("a run that is killed again and again", { timeout: 900_000 }, () => {
+  const dir = join(runs, "killed");
+  const whole = [join(runs, "whole-1"), join(runs, "whole-2")];
   const before = snapshot();
+  const resume = ["resume", dir];
+
+  beforeAll(async () => {
+    for (const other of whole) {
+      const run = await genenv(start(other, epochs));
+      expect(run.code, problem(run)).toBe(0);
+    }
+  }, 900_000);
 
   it.each(phases.map((phase, index) => ({ phase, epoch: index + 2 })))(
     "is killed in $phase of epoch $epoch and leaves no process",
     async ({ phase, epoch }) => {
-      const args = existsSync(dir) ? ["resume", "--json", dir] : start;
-      const run = await genenv(args, (event) => event.epoch === epoch && event.phase === phase);
-      expect(run.killed, JSON.stringify(run.events.slice(-3))).toBe(true);
+      const run = await killed(existsSync(dir) ? resume : start(dir, epochs), phase, epoch);
       // Every process begins with the epoch that the one before it was killed in, and saves it.
-      const begun = run.events.find((event) => event.phase === "environment-rollout");
-      expect(begun?.epoch).toBe(epoch - 1);
+      expect(firstEpoch(run)).toBe(epoch - 1);
+      const saved = listCheckpoints(dir).map((checkpoint) => checkpoint.epoch);
+      expect(saved.at(-1)).toBe(phase === "saved" ? epoch : epoch - 1);
       expect(await processesLeft(before)).toEqual([]);
     },
   );
 
-  it("ends when it is left alone", async () => {
-    const run = await genenv(["resume", "--json", dir]);
-    expect(run.events.at(-1)).toMatchObject({ type: "result", epochs, steps: epochs });
+  it("ends when it is left alone, and an epoch that was saved isn't done again", async () => {
+    const run = await genenv(resume);
+    expect(run.events.at(-1), problem(run)).toMatchObject({
+      type: "result",
+      epochs,
+      steps: epochs,
+    });
     expect(run.code).toBe(0);
+    expect(firstEpoch(run)).toBe(phases.at(-1) === "saved" ? epochs : epochs - 1);
   });
 
-  it("has the epochs, steps, metrics and rollouts of a run that was not killed", () => {
-    const lines = readFileSync(join(dir, "metrics.jsonl"), "utf8").trim().split("\n");
-    const metrics = lines.map((line) => JSON.parse(line) as Event & { step: number });
-    const all = Array.from({ length: epochs }, (_, index) => index + 1);
-    for (const phase of ["agent", "environment"]) {
-      const of = metrics.filter((line) => line.phase === phase);
-      expect(of.map(({ epoch }) => epoch)).toEqual(all);
-      expect(of.map(({ step }) => step)).toEqual(all);
+  it("has the epochs, steps, phases and files of a run that was not killed", () => {
+    const linesOf = (of: string): unknown[] =>
+      metricsOf(of).map(({ epoch, step, phase }) => [epoch, step, phase]);
+    const filesOf = (of: string): string[] => readdirSync(join(of, "rollouts")).sort();
+    for (const other of whole) {
+      expect(linesOf(dir)).toEqual(linesOf(other));
+      expect(filesOf(dir)).toEqual(filesOf(other));
+      expect(readdirSync(join(dir, "checkpoints")).sort()).toEqual(
+        readdirSync(join(other, "checkpoints")).sort(),
+      );
     }
-    const files = readdirSync(join(dir, "rollouts")).filter((name) => name.startsWith("epoch-"));
-    expect(files).toHaveLength(epochs);
   });
 
-  it("has tried a whole batch in each epoch and no task of an epoch twice", async () => {
-    const tried = await query(
-      `select epoch, count(*)::int as tasks, count(distinct task)::int as different
-       from '${dir}/tasks.parquet' where responses > 0 group by epoch order by epoch`,
-    );
-    expect(tried).toEqual(
-      Array.from({ length: epochs }, (_, index) => ({ epoch: index + 1, tasks: 8, different: 8 })),
-    );
+  it("has tried as many tasks in each epoch as such a run, and none of them twice", async () => {
+    const tried = (of: string): Promise<unknown[]> =>
+      query(
+        `select epoch, count(*)::int as tasks, count(distinct task)::int as different
+         from '${of}/tasks.parquet' where responses > 0 group by epoch order by epoch`,
+      );
+    const expected = Array.from({ length: epochs }, (_, index) => ({
+      epoch: index + 1,
+      tasks: 8,
+      different: 8,
+    }));
+    for (const of of [dir, ...whole]) expect(await tried(of)).toEqual(expected);
+  });
+
+  it("has every answer of every epoch in the ledger", async () => {
+    const answers = (of: string): Promise<unknown[]> =>
+      query(
+        `select epoch, count(*)::int as answers from '${of}/rollouts/epoch-*.parquet'
+         where role = 'environment' group by epoch order by epoch`,
+      );
+    for (const other of whole) expect(await answers(dir)).toEqual(await answers(other));
     const lost = await query(
       `select task as parent from '${dir}/rollouts/epoch-*.parquet' where role = 'environment'
        except select parent from '${dir}/tasks.parquet'`,
     );
     expect(lost).toEqual([]);
+  });
+
+  it("is validated within the spread of runs that were not killed", async () => {
+    const last = async (of: string): Promise<{ mean: number; n: number; spread: number }> => {
+      const file = `validation-${String(epochs).padStart(6, "0")}.parquet`;
+      const [row] = await query(
+        `select avg(score) as mean, count(score)::int as n, var_samp(score) as spread
+         from '${of}/rollouts/${file}'`,
+      );
+      return row as { mean: number; n: number; spread: number };
+    };
+    const own = await last(dir);
+    const others = [await last(whole[0] as string), await last(whole[1] as string)];
+    // Three standard errors of a difference, for the sampling of the responses themselves.
+    const noise = 3 * Math.sqrt((2 * Math.max(own.spread, ...others.map((o) => o.spread))) / own.n);
+    expect(own.mean).toBeGreaterThan(Math.min(...others.map(({ mean }) => mean)) - noise);
+    expect(own.mean).toBeLessThan(Math.max(...others.map(({ mean }) => mean)) + noise);
   });
 
   it("has kept the optimiser's state over every kill: Adam has counted each update", () => {
@@ -203,3 +219,114 @@ print(json.dumps(bool(tokenizer.chat_template)))
     expect(answer).toBe(true);
   });
 });
+
+describe("what comes back", { timeout: 900_000 }, () => {
+  const dir = join(runs, "restored");
+  const saved = join(dir, "checkpoints", "epoch-1");
+  const aside = join(runs, "epoch-1");
+  const rollouts = join(dir, "rollouts", "epoch-000002.parquet");
+  const first = join(runs, "first.parquet");
+
+  beforeAll(async () => {
+    await killed(start(dir, 2), "epoch-end", 2);
+    cpSync(rollouts, first);
+    // With its checkpoint gone, a run that is stopped before it has changed anything saves what it restored.
+    const takeAway = (event: Event, child: ChildProcess): void => {
+      if (!isIn(event, "environment-rollout", 2) || !existsSync(saved)) return;
+      renameSync(saved, aside);
+      child.kill("SIGINT");
+    };
+    const stopped = await genenv(["resume", dir], { onEvent: takeAway });
+    expect(stopped.code, problem(stopped)).not.toBeNull();
+  }, 900_000);
+
+  it("is the state that was saved, by its hashes: models, optimisers, random states, the loop", () => {
+    const [before, after] = [aside, saved].map((folder) =>
+      runPython(testPython() as string, hashes, folder),
+    ) as [Record<string, string>, Record<string, string>];
+    expect(Object.keys(before)).toEqual(
+      expect.arrayContaining([
+        "state.json",
+        "pool.jsonl",
+        "agent/model.safetensors",
+        "environment/model.safetensors",
+        ...["agent", "environment"].flatMap((role) =>
+          ["model", "optim", "extra_state"].map(
+            (part) => `trainer/${role}/${part}_world_size_1_rank_0.pt`,
+          ),
+        ),
+      ]),
+    );
+    expect(after).toEqual(before);
+  });
+
+  it("goes on with the batch that the killed process had", async () => {
+    const run = await genenv(["resume", dir]);
+    expect(run.code, problem(run)).toBe(0);
+    const prompts = (file: string, role: string): Promise<Record<string, unknown>[]> =>
+      query(
+        `select distinct on (task) task, prompt from '${file}' where role = '${role}' order by task`,
+      );
+    const environment = await prompts(first, "environment");
+    expect(environment).toHaveLength(8);
+    expect(await prompts(rollouts, "environment")).toEqual(environment);
+    // The environment's sampled answers decide how many places seed data gets: the shorter list begins the longer.
+    const seeds = async (file: string): Promise<unknown[]> => {
+      const rows = await query(
+        `select task from read_parquet('${file}', file_row_number = true)
+         where task like 'seed-%' and sample = 0 order by file_row_number`,
+      );
+      return rows.map(({ task }) => task);
+    };
+    const [had, has] = [await seeds(first), await seeds(rollouts)];
+    const both = Math.min(had.length, has.length);
+    expect(has.slice(0, both)).toEqual(had.slice(0, both));
+  });
+
+  it("is the whole batch where no model writes tasks", async () => {
+    const plain = join(runs, "plain");
+    const file = join(plain, "rollouts", "epoch-000002.parquet");
+    await killed(start(plain, 2, "genenv.enable=False"), "epoch-end", 2);
+    const batch = `select task, prompt, ground_truth from '${file}' where role = 'agent' order by task, sample`;
+    const had = await query(batch);
+    rmSync(file);
+    const run = await genenv(["resume", plain]);
+    expect(run.code, problem(run)).toBe(0);
+    expect(had).toHaveLength(32);
+    expect(await query(batch)).toEqual(had);
+  });
+});
+
+/** SHA-256 of every file of a checkpoint; of what torch saved, of each tensor's bytes and each value. */
+const hashes = `
+import hashlib, json, pathlib, sys
+import numpy, torch
+
+def feed(digest, value):
+    if isinstance(value, dict):
+        for key in sorted(value, key=str):
+            digest.update(str(key).encode())
+            feed(digest, value[key])
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            feed(digest, item)
+    elif isinstance(value, torch.Tensor):
+        local = value.to_local() if hasattr(value, "to_local") else value
+        digest.update(local.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
+    elif isinstance(value, numpy.ndarray):
+        digest.update(value.tobytes())
+    else:
+        digest.update(repr(value).encode())
+
+root = pathlib.Path(sys.argv[1])
+out = {}
+# The configuration says that the run was resumed.
+for file in sorted(p for p in root.rglob("*") if p.is_file() and p != root / "config.yaml"):
+    digest = hashlib.sha256()
+    if file.suffix == ".pt":
+        feed(digest, torch.load(file, weights_only=False))
+    else:
+        digest.update(file.read_bytes())
+    out[str(file.relative_to(root))] = digest.hexdigest()
+print(json.dumps(out))
+`;
