@@ -124,10 +124,17 @@ def test_one_that_lacks_rows_of_the_checkpoint_is_refused(tmp_path: Path, gone: 
     assert caught.value.code == "ledger-short"
 
 
-def test_rows_are_moved_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger_module, "_GROUP_ROWS", 4)
+@pytest.mark.parametrize("group_rows", [3, 4])
+def test_rows_are_moved_some_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group_rows: int
+) -> None:
+    monkeypatch.setattr(ledger_module, "_GROUP_ROWS", group_rows)
     written(tmp_path, 7, 3).merge()
     groups = pq.ParquetFile(tmp_path / "tasks.parquet").metadata
     sizes = [groups.row_group(i).num_rows for i in range(groups.num_row_groups)]
     assert sum(sizes) == 21
-    assert max(sizes) < 8
+    assert 0 < min(sizes) <= max(sizes) < 2 * group_rows
+    for epoch in (7, 5):
+        again = Ledger(tmp_path / "tasks.parquet", 3)
+        again.rewind(epoch, 3 * epoch)
+        assert len(again) == 3 * epoch

@@ -183,15 +183,16 @@ def _last_epoch(file: Path) -> int:
 
 
 def _tables(files: Sequence[Path], up_to_epoch: int | None = None) -> Iterator[pa.Table]:
-    """The rows of files, some thousands at a time."""
+    """The rows of files, some thousands at a time; never an empty table."""
     waiting: list[pa.RecordBatch] = []
     for file in files:
         for batch in pq.ParquetFile(file).iter_batches(_GROUP_ROWS):
-            kept = batch
             if up_to_epoch is not None:
-                kept = batch.filter(pc.less_equal(batch["epoch"], up_to_epoch))
-            waiting.append(kept)
-            if sum(len(each) for each in waiting) >= _GROUP_ROWS:
+                batch = batch.filter(pc.less_equal(batch["epoch"], up_to_epoch))
+            if len(batch):
+                waiting.append(batch)
+            if sum(map(len, waiting)) >= _GROUP_ROWS:
                 yield pa.Table.from_batches(waiting, _SCHEMA)
                 waiting = []
-    yield pa.Table.from_batches(waiting, _SCHEMA)
+    if waiting:
+        yield pa.Table.from_batches(waiting, _SCHEMA)
