@@ -1,8 +1,8 @@
 import { math, toolCalls, webActions } from "../sdk/graders/index.js";
 import { type MathCase, mathSet } from "./graders/math-set.js";
-import { bfcl, mathVerify, peerPython, run } from "./graders/peer.js";
 import { answersPerSecond, hostileTimes } from "./graders/speed.js";
 import { type Entry, spellings, type ToolCase, toolCases } from "./graders/tool-set.js";
+import { bfcl, mathVerify, peerPython, run } from "./peer.js";
 
 /** What one grader and its peer said of one set. */
 interface Comparison {

@@ -13,7 +13,7 @@ import { type HookHost, startHookHost } from "../bridge/hooks/host.js";
 import { resolveModel } from "../bridge/python/models.js";
 import { findReady } from "../bridge/python/setup.js";
 import { boxedAnswer } from "./boxed-answer.js";
-import { mathVerify, peerPython, run } from "./graders/peer.js";
+import { mathVerify, peerPython, run } from "./peer.js";
 
 type Line = { name: string; ratio: number; atLeast?: number; atMost?: number } & Record<
   string,

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
 import { readOptions } from "./train/options.js";
-import { genenvRun, type Workload } from "./train/systems.js";
-import { timeline } from "./train/timeline.js";
+import { genenvRun } from "./train/systems.js";
+import { type Command, timeline } from "./train/timeline.js";
 import { isEvent } from "./train/times.js";
 
 const intervalMs = 2000;
@@ -28,44 +29,95 @@ interface Sample {
   byKind: Map<string, number>;
 }
 
+interface Part {
+  name: string;
+  model: string;
+  epochs: number;
+  responses: number;
+  overrides: string[];
+  /** What its peak must stay below; the last part is about growth. */
+  boundGb?: number;
+}
+
+const smollm2 = { model: "builtin:smollm2-135m", epochs: 2, responses: 8 };
+const parts: Part[] = [
+  { name: "memory-default-run", ...smollm2, overrides: [], boundGb: 16 },
+  {
+    name: "memory-default-run-plain-start",
+    ...smollm2,
+    overrides: ["genenv.fast_start=false"],
+    boundGb: 20,
+  },
+  { name: "memory-growth", model: "builtin:tiny", epochs: 50, responses: 4, overrides: [] },
+];
+
 /**
- * `npm run bench:memory [-- --json] [-- --model NAME --steps EPOCHS]`: proportional set size of a run's processes, every
- * two seconds: its peak by kind of process, and the mean of the last five epochs over that of the first settled five.
+ * `npm run bench:memory [-- --json] [-- --part NAME,NAME]`: proportional set size of a run's processes, every two
+ * seconds, by kind of process at its peak. `ratio` is the bound over the peak, or where growth is looked at, the mean of
+ * the first settled five epochs over that of the last five.
  */
 export async function main(args: readonly string[], root: string): Promise<number> {
-  const defaults = { model: "builtin:tiny", rounds: 1, steps: 50, prompts: 8, responses: 4 };
-  const { json, model, withWorkload } = await readOptions(args, root, defaults);
-  const samples = await withWorkload(sampleRun);
-  const peak = samples.reduce((most, each) => (each.totalMb > most.totalMb ? each : most));
-  const last = samples.at(-1)?.epoch ?? 0;
-  const early = meanMb(samples, settledEpoch, settledEpoch + 5);
-  const late = meanMb(samples, last - 4, last + 1);
-  const figures = {
-    model,
-    epochs: last,
-    peakMb: Math.round(peak.totalMb),
-    earlyMb: early,
-    lateMb: late,
-    byKindMb: Object.fromEntries([...peak.byKind].map(([kind, mb]) => [kind, Math.round(mb)])),
-  };
-  if (json)
+  const { values } = parseArgs({
+    args: [...args],
+    options: { json: { type: "boolean" }, part: { type: "string" } },
+  });
+  const wanted = values.part?.split(",");
+  for (const part of parts.filter(({ name }) => !wanted || wanted.includes(name))) {
+    const line = await measure(part, root);
+    if (values.json) {
+      console.log(JSON.stringify(line));
+      continue;
+    }
+    console.log(`${part.name}: ${part.model}, ${part.epochs} epochs, at most ${line.peakMb} MB`);
+    for (const [kind, mb] of Object.entries(line.byKindMb)) console.log(`  ${kind}: ${mb} MB`);
     console.log(
-      JSON.stringify({ name: "memory-early-over-late", ratio: early / late, ...figures }),
+      part.boundGb
+        ? `  of ${part.boundGb} GB`
+        : `  grown by ${((1 / line.ratio - 1) * 100).toFixed(1)} % since epoch ${settledEpoch}`,
     );
-  else {
-    console.log(`${model}, ${last} epochs: at most ${figures.peakMb} MB`);
-    for (const [kind, mb] of Object.entries(figures.byKindMb)) console.log(`  ${kind}: ${mb} MB`);
-    console.log(`grown by ${((late / early - 1) * 100).toFixed(1)} % since epoch ${settledEpoch}`);
   }
   return 0;
 }
 
-async function sampleRun(work: Workload): Promise<Sample[]> {
+interface Line {
+  name: string;
+  ratio: number;
+  model: string;
+  epochs: number;
+  peakMb: number;
+  byKindMb: Record<string, number>;
+}
+
+async function measure(part: Part, root: string): Promise<Line> {
+  const { name, model, epochs, boundGb } = part;
+  const samples = await sampleRun(part, root);
+  const peak = samples.reduce((most, each) => (each.totalMb > most.totalMb ? each : most));
+  const last = samples.at(-1)?.epoch ?? 0;
+  const early = meanMb(samples, settledEpoch, settledEpoch + 5);
+  const late = meanMb(samples, last - 4, last + 1);
+  return {
+    name,
+    ratio: boundGb ? (boundGb * 1000) / peak.totalMb : early / late,
+    ...{ model, epochs },
+    peakMb: Math.round(peak.totalMb),
+    byKindMb: Object.fromEntries([...peak.byKind].map(([kind, mb]) => [kind, Math.round(mb)])),
+    ...(!boundGb && { earlyMb: Math.round(early), lateMb: Math.round(late) }),
+  };
+}
+
+async function sampleRun(part: Part, root: string): Promise<Sample[]> {
+  const { model, epochs, responses, overrides } = part;
+  const defaults = { model, rounds: 1, steps: epochs, prompts: 8, responses };
+  const { withWorkload } = await readOptions([], root, defaults);
+  return withWorkload((work) => sampled(genenvRun(work, true, overrides)));
+}
+
+async function sampled(command: Command): Promise<Sample[]> {
   const samples: Sample[] = [];
   let epoch = 0;
   let timer: NodeJS.Timeout | null = null;
   try {
-    await timeline(genenvRun(work, true), [0], ({ text }, child) => {
+    await timeline(command, [0], ({ text }, child) => {
       timer ??= setInterval(() => samples.push(sample(child.pid ?? 0, epoch)), intervalMs);
       if (isEvent(text, { type: "phase", phase: "epoch-end" })) {
         epoch = (JSON.parse(text) as { epoch: number }).epoch;

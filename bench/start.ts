@@ -45,4 +45,4 @@ async function startOfGenenv(work: Workload): Promise<number> {
 }
 
 const startOfPlain = async (work: Workload): Promise<number> =>
-  firstAnswersOfPlain(await timeline(plainVerl(work, false)));
+  firstAnswersOfPlain(await timeline(plainVerl(work, "default")));

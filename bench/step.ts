@@ -1,30 +1,34 @@
+import { peerPython, trl } from "./peer.js";
 import { readOptions } from "./train/options.js";
 import { median, ratioInterval } from "./train/statistics.js";
-import { genenvRun, plainVerl, type Workload } from "./train/systems.js";
+import { genenvRun, plainVerl, trlRun, type Workload } from "./train/systems.js";
 import { timeline } from "./train/timeline.js";
-import { stepsOfGenenv, stepsOfPlain } from "./train/times.js";
+import { stepsOfGenenv, stepsOfPlain, stepsOfTrl } from "./train/times.js";
 
 /** The first steps warm caches up. */
 const warmUp = 2;
 
-const systems: Record<string, (work: Workload) => Promise<number[]>> = {
+const systems = {
   genenv: async (work) => stepsOfGenenv(await timeline(genenvRun(work, false))),
-  "plain-verl": async (work) => stepsOfPlain(await timeline(plainVerl(work, false))),
-  "plain-verl-with-our-settings": async (work) =>
-    stepsOfPlain(await timeline(plainVerl(work, true))),
-};
+  "plain-verl": async (work) => stepsOfPlain(await timeline(plainVerl(work, "default"))),
+  "plain-verl-our-settings": async (work) => stepsOfPlain(await timeline(plainVerl(work, "ours"))),
+  trl: async (work) => stepsOfTrl(await timeline(trlRun(work, peerPython(trl(work.python))))),
+} satisfies Record<string, (work: Workload) => Promise<number[]>>;
 
 /**
- * `npm run bench:step [-- --json] [-- --model NAME] [-- --rounds N --steps N --prompts N --responses N]`: seconds of an
- * agent's step (rollout, scoring, update), in blocks of steps that take turns: genenv with a TypeScript reward, plain
- * veRL with the same in Python, and plain veRL with genenv's settings.
+ * `npm run bench:step [-- --json] [-- --model NAME] [-- --rounds N --steps N --prompts N --responses N]
+ * [-- --against NAME,NAME]`: seconds of an agent's step (rollout, scoring, update), in blocks of steps that take turns:
+ * genenv with a TypeScript reward, and plain veRL (as it is, and with genenv's settings) and TRL with it in Python.
  */
 export async function main(args: readonly string[], root: string): Promise<number> {
   const defaults = { model: "builtin:tiny", rounds: 2, steps: 13, prompts: 8, responses: 4 };
-  const { json, rounds, model, withWorkload } = await readOptions(args, root, defaults);
+  const { json, rounds, model, against, withWorkload } = await readOptions(args, root, defaults);
+  const chosen = Object.entries(systems).filter(
+    ([name]) => name === "genenv" || !against || against.includes(name),
+  );
   const seconds = new Map<string, number[]>();
   for (let round = 0; round < rounds; round++) {
-    for (const [name, measure] of Object.entries(systems)) {
+    for (const [name, measure] of chosen) {
       const steps = (await withWorkload(measure)).slice(warmUp);
       seconds.set(name, [...(seconds.get(name) ?? []), ...steps]);
     }

@@ -8,12 +8,14 @@ import type { Workload } from "./systems.js";
 export interface TrainBench {
   json: boolean;
   rounds: number;
+  /** Names of the other systems, where only some are wanted. */
+  against?: string[];
   /** Hands `measure` a workload with a folder of its own, and removes that. */
   withWorkload<T>(measure: (work: Workload) => Promise<T>): Promise<T>;
   model: string;
 }
 
-/** `[--json] [--model NAME] [--rounds N] [--steps N] [--prompts N] [--responses N]`. */
+/** `[--json] [--model NAME] [--rounds N] [--steps N] [--prompts N] [--responses N] [--against NAME,NAME]`. */
 export async function readOptions(
   args: readonly string[],
   root: string,
@@ -29,6 +31,7 @@ export async function readOptions(
       steps: text,
       prompts: text,
       responses: text,
+      against: text,
     },
   });
   const python = findReady()?.python;
@@ -49,6 +52,7 @@ export async function readOptions(
     json: values.json ?? false,
     rounds: count("rounds"),
     model,
+    ...(values.against && { against: values.against.split(",") }),
     withWorkload: async (measure) => {
       // Short: Ray's sockets lie in it.
       const own = mkdtempSync(join("/tmp", "gb-"));

@@ -1,4 +1,3 @@
-import { cpus } from "node:os";
 import { join } from "node:path";
 import type { Command } from "./timeline.js";
 
@@ -12,29 +11,40 @@ export interface Workload {
   prompts: number;
   responses: number;
   steps: number;
-  /** A folder of this run's own, with a short path. */
+  /** A folder of this run's own, with a short path: Ray's sockets lie in it. */
   folder: string;
 }
 
-const lengths = ["data.max_prompt_length=96", "data.max_response_length=24"];
+/** Plain veRL's settings: its defaults, or what genenv chooses for a CPU. */
+export type Settings = "default" | "ours";
 
-/** What both systems are told. */
+const maxResponseLength = 24;
+const learningRate = 2e-5;
+const dataOf = (root: string): string => join(root, "examples", "arithmetic", "data");
+
+/** What veRL and genenv are told. */
 function common({ root, prompts, responses }: Workload): string[] {
-  const data = join(root, "examples", "arithmetic", "data");
+  const data = dataOf(root);
   return [
     `data.train_files=${join(data, "train.parquet")}`,
     `data.val_files=${join(data, "val.parquet")}`,
     `data.train_batch_size=${prompts}`,
-    ...lengths,
+    "data.max_prompt_length=96",
+    `data.max_response_length=${maxResponseLength}`,
     `actor_rollout_ref.rollout.n=${responses}`,
     `actor_rollout_ref.actor.ppo_mini_batch_size=${prompts}`,
-    "actor_rollout_ref.actor.optim.lr=2e-5",
+    `actor_rollout_ref.actor.optim.lr=${learningRate}`,
+    "actor_rollout_ref.actor.use_kl_loss=False",
     "trainer.val_before_train=False",
   ];
 }
 
 /** `genenv run`: with an environment model, or GRPO alone. */
-export function genenvRun(work: Workload, withEnvironment: boolean): Command {
+export function genenvRun(
+  work: Workload,
+  withEnvironment: boolean,
+  overrides: readonly string[] = [],
+): Command {
   const { root, model, steps, folder } = work;
   return {
     program: process.execPath,
@@ -47,87 +57,60 @@ export function genenvRun(work: Workload, withEnvironment: boolean): Command {
       ...common(work),
       `trainer.total_epochs=${steps}`,
       `trainer.default_local_dir=${join(folder, "run")}`,
+      ...overrides,
     ],
     env: process.env,
     cwd: root,
   };
 }
 
-/**
- * Plain `python -m verl.trainer.main_ppo`. What it is given beyond veRL's defaults is what a CPU needs to run it at all
- * (the platform comes from genenv's plugin); with `tuned`, genenv's choices too.
- */
-export function plainVerl(work: Workload, tuned: boolean): Command {
+/** `verl.trainer.main_ppo`, one role and no environment model, as plain_verl.py sets it up. */
+export function plainVerl(work: Workload, settings: Settings): Command {
   const { root, python, model, prompts, responses, steps, folder } = work;
   const rows = prompts * responses;
   return {
     program: python,
     args: [
-      ...["-m", "verl.trainer.main_ppo"],
+      join(root, "bench", "train", "plain_verl.py"),
+      settings,
       ...common(work),
-      "algorithm.adv_estimator=grpo",
-      `actor_rollout_ref.model.path=${model.folder}`,
-      "actor_rollout_ref.model.use_remove_padding=False",
-      "+actor_rollout_ref.model.override_config.attn_implementation=sdpa",
-      "actor_rollout_ref.actor.strategy=fsdp2",
-      "actor_rollout_ref.actor.use_torch_compile=False",
-      "actor_rollout_ref.actor.use_kl_loss=False",
+      ...(settings === "ours" ? ourChoices : [`${microBatch}=${rows}`]),
       `actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=${rows}`,
-      "actor_rollout_ref.rollout.name=vllm",
-      "actor_rollout_ref.rollout.tensor_model_parallel_size=1",
-      "actor_rollout_ref.rollout.enforce_eager=True",
-      "actor_rollout_ref.rollout.free_cache_engine=False",
-      "+actor_rollout_ref.rollout.enable_sleep_mode=False",
-      "actor_rollout_ref.rollout.load_format=auto",
-      "actor_rollout_ref.rollout.agent.num_workers=1",
-      ...(tuned ? tunedKeys : [`actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=${rows}`]),
-      `reward.custom_reward_function.path=${join(root, "bench", "train", "sums_reward.py")}`,
-      "reward.custom_reward_function.name=compute_score",
-      "reward.num_workers=1",
-      "transfer_queue.backend.SimpleStorage.num_data_storage_units=1",
-      "data.dataloader_num_workers=0",
-      "trainer.device=cpu",
-      "trainer.n_gpus_per_node=1",
-      "trainer.nnodes=1",
+      `actor_rollout_ref.model.path=${model.folder}`,
       `trainer.total_epochs=${steps}`,
       `trainer.total_training_steps=${steps}`,
-      "trainer.logger=[console]",
-      "trainer.save_freq=-1",
-      "trainer.test_freq=-1",
       `trainer.default_local_dir=${join(folder, "checkpoints")}`,
-      "ray_kwargs.ray_init.num_cpus=64",
-      "+ray_kwargs.ray_init.num_gpus=1",
-      "+ray_kwargs.ray_init.include_dashboard=False",
-      `+ray_kwargs.ray_init._temp_dir=${join(folder, "ray")}`,
+      `++ray_kwargs.ray_init._temp_dir=${join(folder, "ray")}`,
     ],
-    env: plainEnvironment(root, tuned),
+    env: { ...process.env, PYTHONPATH: join(root, "py") },
     cwd: folder,
   };
 }
 
-/** What genenv chooses for a CPU: py/genenv/device.py and configs/genenv_config.yaml. */
-const tunedKeys = [
-  "actor_rollout_ref.model.enable_gradient_checkpointing=False",
+/** TRL's GRPOTrainer, in a Python of its own. */
+export function trlRun(work: Workload, python: string): Command {
+  const { root, model, prompts, responses, steps, folder } = work;
+  const settings = {
+    model: model.folder,
+    data: join(dataOf(root), "train.parquet"),
+    ...{ prompts, responses, steps, folder },
+    max_response_length: maxResponseLength,
+    lr: learningRate,
+  };
+  return {
+    program: python,
+    args: [join(root, "bench", "train", "trl_grpo.py"), JSON.stringify(settings)],
+    env: { ...process.env, HF_HUB_OFFLINE: "1" },
+    cwd: folder,
+  };
+}
+
+const microBatch = "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu";
+
+/** What genenv chooses beyond the device's settings: micro-batches by tokens, and no pass for the old log-probs. */
+const ourChoices = [
   "actor_rollout_ref.actor.use_dynamic_bsz=True",
   "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=1024",
   "actor_rollout_ref.rollout.calculate_log_probs=True",
   "algorithm.rollout_correction.bypass_mode=True",
-  "+actor_rollout_ref.rollout.engine_kwargs.vllm.distributed_executor_backend=uni",
 ];
-
-function plainEnvironment(root: string, tuned: boolean): NodeJS.ProcessEnv {
-  return {
-    ...process.env,
-    PYTHONPATH: join(root, "py"),
-    VERL_PLATFORM: "cpu",
-    VERL_ENGINE_DEVICE: "cuda",
-    VERL_USE_EXTERNAL_MODULES: "genenv.plugin",
-    VLLM_CPU_KVCACHE_SPACE: "1",
-    VLLM_CPU_OMP_THREADS_BIND: "nobind",
-    OMP_NUM_THREADS: String(cpus().length),
-    RAY_USAGE_STATS_ENABLED: "0",
-    VLLM_NO_USAGE_STATS: "1",
-    WANDB_MODE: "offline",
-    ...(tuned && { VLLM_ENABLE_V1_MULTIPROCESSING: "0", OMP_WAIT_POLICY: "PASSIVE" }),
-  };
-}

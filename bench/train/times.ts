@@ -15,6 +15,13 @@ export const stepsOfPlain = (lines: readonly TimedLine[]): number[] =>
 export const stepsOfGenenv = (lines: readonly TimedLine[]): number[] =>
   gaps(lines.filter(({ text }) => isEvent(text, { type: "phase", phase: "epoch-end" })));
 
+/** Seconds of TRL's steps, as trl_grpo.py prints them. */
+export const stepsOfTrl = (lines: readonly TimedLine[]): number[] =>
+  lines.flatMap(({ text }) => {
+    const found = /^step \d+: ([0-9.]+) s$/.exec(text)?.[1];
+    return found === undefined ? [] : [Number(found)];
+  });
+
 export function isEvent(line: string, wanted: Record<string, unknown>): boolean {
   if (!line.startsWith("{")) return false;
   const event = JSON.parse(line) as Record<string, unknown>;

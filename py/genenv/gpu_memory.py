@@ -7,39 +7,16 @@ The estimate is for dense transformers and errs towards too much; it is there to
 fit, not to promise what will.
 """
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from genenv.errors import ConfigError
+from genenv.model_shape import GIB, Shape, micro_batch_tokens
 
-GIB = 1024.0**3
 # CUDA's context, NCCL's buffers, the allocator's fragments.
 _OVERHEAD = 3.0 * GIB
 _KV_BYTES = 2
 _LOGIT_COPIES = 3
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A model's sizes, from its config.json; ``heads`` counts key-value heads."""
-
-    layers: int
-    hidden: int
-    intermediate: int
-    vocabulary: int
-    heads: int
-    head_size: int
-    tied: bool
-
-    @property
-    def parameters(self) -> int:
-        """Weights of a dense decoder with gated feed-forward layers and grouped attention."""
-        attention = 2 * self.hidden * self.hidden + 2 * self.hidden * self.heads * self.head_size
-        layer = attention + 3 * self.hidden * self.intermediate + 2 * self.hidden
-        embeddings = self.vocabulary * self.hidden * (1 if self.tied else 2)
-        return self.layers * layer + embeddings + self.hidden
 
 
 @dataclass(frozen=True)
@@ -71,25 +48,6 @@ class Estimate:
         return self.weights + self.reference + self.optimiser + self.activations + _OVERHEAD
 
 
-def read_shape(model: str) -> Shape | None:
-    """A model's sizes from its folder; None where it is a hub id that is not here."""
-    file = Path(model) / "config.json"
-    if not file.is_file():
-        return None
-    config = json.loads(file.read_text())
-    query_heads = int(config["num_attention_heads"])
-    hidden = int(config["hidden_size"])
-    return Shape(
-        layers=int(config["num_hidden_layers"]),
-        hidden=hidden,
-        intermediate=int(config["intermediate_size"]),
-        vocabulary=int(config["vocab_size"]),
-        heads=int(config.get("num_key_value_heads") or query_heads),
-        head_size=int(config.get("head_dim") or hidden // query_heads),
-        tied=bool(config.get("tie_word_embeddings", False)),
-    )
-
-
 def estimate(shape: Shape, config: Any, device_bytes: float) -> Estimate:
     """Bytes a GPU for one role.
 
@@ -116,7 +74,7 @@ def estimate(shape: Shape, config: Any, device_bytes: float) -> Estimate:
         # FSDP2 brings an offloaded reference in layer by layer.
         reference=0 if root.ref.fsdp_config.param_offload else reference / gpus,
         optimiser=8 * trained / gpus,
-        activations=_activations(shape, config, sequence),
+        activations=_activations(shape, config),
         rollout_weights=rollout_weights,
         kv_cache=share - rollout_weights - _rollout_activations(shape, config) - _OVERHEAD / 2,
         kv_sequence=_kv_bytes(shape, tp) * sequence,
@@ -132,19 +90,12 @@ def _lora_parameters(shape: Shape, rank: int) -> int:
     return shape.layers * rank * sizes
 
 
-def _micro_tokens(config: Any, sequence: int) -> int:
-    actor = config.actor_rollout_ref.actor
-    if actor.use_dynamic_bsz:
-        return max(int(actor.ppo_max_token_len_per_gpu), sequence)
-    return int(actor.ppo_micro_batch_size_per_gpu or 1) * sequence
-
-
-def _activations(shape: Shape, config: Any, sequence: int) -> float:
+def _activations(shape: Shape, config: Any) -> float:
     """Of a micro-batch: 34 bytes a token and hidden unit a layer, or 2 where they are recomputed.
 
     Attention's own scores are not kept: the fused kernels work without them.
     """
-    tokens = _micro_tokens(config, sequence)
+    tokens = micro_batch_tokens(config)
     recomputed = bool(config.actor_rollout_ref.model.enable_gradient_checkpointing)
     per_layer = 2 if recomputed else 34
     layers = per_layer * shape.layers + (34 if recomputed else 0)

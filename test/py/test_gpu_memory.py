@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from genenv.errors import ConfigError
-from genenv.gpu_memory import GIB, Shape, estimate, read_shape, refuse_too_large
+from genenv.gpu_memory import estimate, refuse_too_large
+from genenv.model_shape import GIB, Shape, read_shape
 from omegaconf import OmegaConf
 
 # config.json of Qwen2.5-7B-Instruct and of Qwen2.5-0.5B-Instruct.

@@ -163,7 +163,8 @@ function leftOf({ family, temporary, shared }: Traces): string[] {
   ];
 }
 
-const segments = (): string[] =>
+/** Shared memory of the kinds that a run makes. */
+export const segments = (): string[] =>
   readdirSync("/dev/shm")
     .filter((name) => /^(verl|plasma|psm_|genenv|sem\.mp)/.test(name))
     .map((name) => `/dev/shm/${name}`);
@@ -185,6 +186,9 @@ export function killAll(child: ChildProcess): void {
     }
   }
 }
+
+/** Command lines of the processes below one. */
+export const commandsBelow = (child: ChildProcess): string[] => familyOf(child).map(commandOf);
 
 function familyOf(child: ChildProcess): number[] {
   const parents = new Map(allPids().map((pid) => [pid, Number(statOf(pid)[1]) || null]));

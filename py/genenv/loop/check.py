@@ -8,10 +8,12 @@ from typing import Any
 from genenv import cluster, cluster_check, gpu_memory
 from genenv.device import local_gpu_bytes, local_gpus, worker_environment
 from genenv.errors import DataError
+from genenv.host_memory import free_bytes, refuse_full_machine
 from genenv.loop.events import Emit
 from genenv.loop.python_reward import load_python_reward
 from genenv.loop.settings import Settings, from_params
 from genenv.loop.tasks import Task, read_tasks
+from genenv.model_shape import GIB, read_shape
 
 _NAMED_ROWS = 5
 
@@ -25,7 +27,8 @@ def check(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str
 
     Raises:
         ConfigError: a key veRL does not know, batch sizes it cannot divide, a model that no GPU
-            holds, more GPUs than there are; nodes of a joined cluster that lack something.
+            or this machine's memory holds, more GPUs than there are; nodes of a joined cluster
+            that lack something.
         WorkerError: there is no such cluster, or it is taken.
         DataError: prompts longer than ``data.max_prompt_length``, named by file and row.
     """
@@ -46,19 +49,24 @@ def check(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str
 
 def _check_memory(settings: Settings) -> dict[str, str]:
     """Estimates by role, where models run on GPUs and a GPU's memory and the models are at hand."""
+    shapes = {
+        role: (shape, config)
+        for role, config in settings.configs.items()
+        if (shape := read_shape(str(config.actor_rollout_ref.model.path))) is not None
+    }
     if settings.device != "cuda":
+        if settings.genenv["ray_address"] is None and shapes:
+            refuse_full_machine(shapes, free_bytes())
         return {}
     given = settings.genenv["gpu_memory_gib"]
-    device_bytes = given * gpu_memory.GIB if given else local_gpu_bytes()
+    device_bytes = given * GIB if given else local_gpu_bytes()
     if device_bytes is None:
         return {}
     said = {}
-    for role, config in settings.configs.items():
-        shape = gpu_memory.read_shape(str(config.actor_rollout_ref.model.path))
-        if shape is not None:
-            needed = gpu_memory.estimate(shape, config, device_bytes)
-            gpu_memory.refuse_too_large(role, config, needed, device_bytes)
-            said[role] = gpu_memory.describe(needed)
+    for role, (shape, config) in shapes.items():
+        needed = gpu_memory.estimate(shape, config, device_bytes)
+        gpu_memory.refuse_too_large(role, config, needed, device_bytes)
+        said[role] = gpu_memory.describe(needed)
     return said
 
 

@@ -1,11 +1,12 @@
 """A CPU platform for veRL 0.9.1 (extension point: ``verl.plugin.platform.PlatformRegistry``).
 
 veRL drives its device through ``device_module``, the shape of ``torch.cuda``. ``torch.cpu`` has
-only part of that shape; what is missing has an obvious meaning on a CPU (nothing to empty, one
-device).
+only part of that shape; what is missing has an obvious meaning on a CPU (one device, memory that is
+the system's own).
 """
 
 import contextlib
+import ctypes
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +18,18 @@ from verl.plugin.platform import PlatformBase, PlatformRegistry
 
 def _nothing(*_args: Any, **_kwargs: Any) -> None:
     """Stand for a device call that has no effect on a CPU."""
+
+
+_malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+
+
+def _give_memory_back() -> None:
+    """Hand freed memory to the system; glibc would keep it for this process.
+
+    veRL calls this after each update, when the other role's turn comes.
+    """
+    if _malloc_trim is not None:
+        _malloc_trim(0)
 
 
 def _zero(*_args: Any, **_kwargs: Any) -> int:
@@ -39,7 +52,7 @@ def _build_device_module() -> types.ModuleType:
     for name in dir(torch.cpu):
         if not name.startswith("__"):
             setattr(module, name, getattr(torch.cpu, name))
-    for name in ("empty_cache", "ipc_collect", "reset_peak_memory_stats", "init", "set_device"):
+    for name in ("ipc_collect", "reset_peak_memory_stats", "init", "set_device"):
         setattr(module, name, _nothing)
     for name in (
         "memory_allocated",
@@ -49,6 +62,7 @@ def _build_device_module() -> types.ModuleType:
         "current_device",
     ):
         setattr(module, name, _zero)
+    module.empty_cache = _give_memory_back
     module._set_allocator_settings = _nothing
     module.mem_get_info = _mem_get_info
     module.get_device_name = lambda *_a, **_k: "cpu"
@@ -111,7 +125,8 @@ class PlatformCPU(PlatformBase):
         """The CPU allocator has no such settings."""
 
     def empty_cache(self) -> None:
-        """The CPU allocator keeps no cache."""
+        """Hand freed memory to the system."""
+        _give_memory_back()
 
     def get_device_capability(self, device_index: int = 0) -> tuple[int | None, int | None]:
         return (None, None)

@@ -11,7 +11,11 @@ const chosen = <T extends { name: string }>(cases: readonly T[]): T[] =>
 
 const killed: { name: Victim; code: string; message: RegExp }[] = [
   { name: "control", code: "python-died", message: /^Python was ended by SIGKILL/ },
-  { name: "driver", code: "role-died", message: /^the \w+ role's process ended \(exit code/ },
+  {
+    name: "driver",
+    code: "role-died",
+    message: /^the \w+ role's process ended with exit code 137/,
+  },
   { name: "trainer", code: "worker-died", message: /^veRL's trainer \(WorkerDict\)/ },
   { name: "vLLM's server", code: "worker-died", message: /^vLLM's (server|engine)/ },
   { name: "agent loop", code: "worker-died", message: /^veRL's agent loop/ },

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
@@ -8,6 +8,8 @@ interface Peer {
   name: string;
   /** Arguments of `pip install`, one call each. */
   installs: string[][];
+  /** A Python whose packages it sees and doesn't install again: the same torch on both sides. */
+  beside?: string;
 }
 
 /** Makes a peer's virtual environment where there is none yet; returns its Python. */
@@ -19,10 +21,15 @@ export function peerPython(peer: Peer): string {
   if (existsSync(done)) return python;
   mkdirSync(folder, { recursive: true });
   run(process.env.GENENV_BENCH_PYTHON ?? "python3", ["-m", "venv", folder]);
+  if (peer.beside)
+    writeFileSync(join(sitePackages(python), "beside.pth"), sitePackages(peer.beside));
   for (const install of peer.installs) run(python, ["-m", "pip", "install", "--quiet", ...install]);
   mkdirSync(done);
   return python;
 }
+
+const sitePackages = (python: string): string =>
+  run(python, ["-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"]).trim();
 
 /** Runs a program to its end, with text as its input; returns its output. */
 export function run(command: string, args: string[], input = ""): string {
@@ -45,3 +52,9 @@ export const bfcl: Peer = {
   name: "bfcl-eval-2026.3.23",
   installs: [["--no-deps", "bfcl-eval==2026.3.23"]],
 };
+
+export const trl = (beside: string): Peer => ({
+  name: "trl-1.16.0",
+  installs: [["trl==1.16.0"]],
+  beside,
+});

@@ -1,0 +1,57 @@
+"""A dense transformer's sizes, by which memory is estimated before anything is loaded."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+GIB = 1024.0**3
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A model's sizes, from its config.json; ``heads`` counts key-value heads."""
+
+    layers: int
+    hidden: int
+    intermediate: int
+    vocabulary: int
+    heads: int
+    head_size: int
+    tied: bool
+
+    @property
+    def parameters(self) -> int:
+        """Weights of a dense decoder with gated feed-forward layers and grouped attention."""
+        attention = 2 * self.hidden * self.hidden + 2 * self.hidden * self.heads * self.head_size
+        layer = attention + 3 * self.hidden * self.intermediate + 2 * self.hidden
+        embeddings = self.vocabulary * self.hidden * (1 if self.tied else 2)
+        return self.layers * layer + embeddings + self.hidden
+
+
+def read_shape(model: str) -> Shape | None:
+    """A model's sizes from its folder; None where it is a hub id that is not here."""
+    file = Path(model) / "config.json"
+    if not file.is_file():
+        return None
+    config = json.loads(file.read_text())
+    query_heads = int(config["num_attention_heads"])
+    hidden = int(config["hidden_size"])
+    return Shape(
+        layers=int(config["num_hidden_layers"]),
+        hidden=hidden,
+        intermediate=int(config["intermediate_size"]),
+        vocabulary=int(config["vocab_size"]),
+        heads=int(config.get("num_key_value_heads") or query_heads),
+        head_size=int(config.get("head_dim") or hidden // query_heads),
+        tied=bool(config.get("tie_word_embeddings", False)),
+    )
+
+
+def micro_batch_tokens(config: Any) -> int:
+    """Tokens of a role's largest micro-batch, by its complete veRL configuration."""
+    sequence = config.data.max_prompt_length + config.data.max_response_length
+    actor = config.actor_rollout_ref.actor
+    if actor.use_dynamic_bsz:
+        return max(int(actor.ppo_max_token_len_per_gpu), sequence)
+    return int(actor.ppo_micro_batch_size_per_gpu or 1) * sequence
