@@ -76,6 +76,7 @@ def _reload_weights_through_the_model_runner(module: ModuleType) -> None:
     def update_weights_from_ipc(
         self: Any, peft_config: Any = None, base_sync_done: bool = False, use_shm: bool = False
     ) -> None:
+        from verl.utils.device import get_torch_device
         from verl.workers.rollout.vllm_rollout.bucketed_weight_transfer import (
             BucketedWeightReceiver,
         )
@@ -90,6 +91,9 @@ def _reload_weights_through_the_model_runner(module: ModuleType) -> None:
         weights: list[tuple[str, torch.Tensor]] = []
         receiver.receive_weights(on_bucket_received=lambda bucket, _last: weights.extend(bucket))
         self.model_runner.reload_weights(weights_iterator=iter(weights))
+        # Received and re-packed copies: nothing else gives them back to the system.
+        weights.clear()
+        get_torch_device().empty_cache()
 
     module.vLLMColocateWorkerExtension.update_weights_from_ipc = update_weights_from_ipc
 
