@@ -22,7 +22,7 @@ class RewardLoop:
 
     def __init__(self, tokenizer_path: str) -> None:
         cores = os.cpu_count() or 1
-        environment = worker_environment("cpu", cores, 1)
+        environment = worker_environment("cpu", cores)
         environment["PYTHONPATH"] = os.pathsep.join(sys.path)
         os.environ.update(environment)
         import ray

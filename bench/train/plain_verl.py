@@ -15,7 +15,7 @@ from typing import Any
 from genenv.device import CPU_OVERLAY, SINGLE_PROCESS_ROLLOUT, cpu_overlay, worker_environment
 
 _REWARD = Path(__file__).with_name("sums_reward.py")
-_KV_CACHE_GIB = 1
+_KV_CACHE_BYTES = 2**30
 
 # Wherever it runs: one process where one is enough, and a Ray of its own.
 _EVERYWHERE: dict[str, Any] = {
@@ -31,6 +31,9 @@ _EVERYWHERE: dict[str, Any] = {
         "val_before_train": False,
         "resume_mode": "disable",
     },
+    "actor_rollout_ref": {
+        "rollout": {"engine_kwargs": {"vllm": {"kv_cache_memory_bytes": _KV_CACHE_BYTES}}}
+    },
     "ray_kwargs": {"ray_init": {"num_cpus": 64, "num_gpus": 1, "include_dashboard": False}},
 }
 # What genenv's own environment sets for speed alone.
@@ -38,7 +41,7 @@ _FAST_VARIABLES = ("VLLM_ENABLE_V1_MULTIPROCESSING", "OMP_WAIT_POLICY", "KMP_BLO
 
 
 def main(settings: str, overrides: list[str]) -> None:
-    environment = worker_environment("cpu", os.cpu_count() or 1, _KV_CACHE_GIB)
+    environment = worker_environment("cpu", os.cpu_count() or 1)
     trees = [_EVERYWHERE]
     if settings == "ours":
         trees += [cpu_overlay(), SINGLE_PROCESS_ROLLOUT]

@@ -147,13 +147,12 @@ def _cache_folder() -> Path:
     return Path(base) / "genenv"
 
 
-def worker_environment(device: Device, threads: int, kv_cache_gib: int) -> dict[str, str]:
+def worker_environment(device: Device, threads: int) -> dict[str, str]:
     """Environment variables for every veRL and vLLM process; must be set before those are imported.
 
     Args:
         device: where models run.
         threads: OpenMP threads of each process (roles take turns, so each may use all cores).
-        kv_cache_gib: vLLM's KV cache on a CPU, GiB a role.
     """
     env = {name: os.environ.get(name, value) for name, value in QUIET.items()}
     env["TRANSFER_QUEUE_ENABLE"] = "1"
@@ -167,7 +166,6 @@ def worker_environment(device: Device, threads: int, kv_cache_gib: int) -> dict[
             "VERL_PLATFORM": "cpu",
             # veRL registers its FSDP engine for cuda and npu only.
             "VERL_ENGINE_DEVICE": "cuda",
-            "VLLM_CPU_KVCACHE_SPACE": str(kv_cache_gib),
             "VLLM_CPU_OMP_THREADS_BIND": "nobind",
             # The engine lives in the server actor: no process of its own, one import less.
             "VLLM_ENABLE_V1_MULTIPROCESSING": "0",

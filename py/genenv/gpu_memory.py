@@ -77,7 +77,7 @@ def estimate(shape: Shape, config: Any, device_bytes: float) -> Estimate:
         activations=_activations(shape, config),
         rollout_weights=rollout_weights,
         kv_cache=share - rollout_weights - _rollout_activations(shape, config) - _OVERHEAD / 2,
-        kv_sequence=_kv_bytes(shape, tp) * sequence,
+        kv_sequence=shape.kv_bytes(_KV_BYTES, tp) * sequence,
         resident=(0 if params else shard) + (0 if optim else 8 * trained / gpus),
     )
 
@@ -108,11 +108,6 @@ def _rollout_activations(shape: Shape, config: Any) -> float:
     return float(
         tokens * (2 * (shape.hidden * 4 + shape.intermediate * 2)) + 256 * 4 * shape.vocabulary
     )
-
-
-def _kv_bytes(shape: Shape, tp: int) -> float:
-    """Bytes of a token's keys and values on one GPU."""
-    return 2 * _KV_BYTES * shape.layers * max(1, shape.heads / tp) * shape.head_size
 
 
 def describe(of: Estimate) -> str:

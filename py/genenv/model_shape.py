@@ -28,6 +28,10 @@ class Shape:
         embeddings = self.vocabulary * self.hidden * (1 if self.tied else 2)
         return self.layers * layer + embeddings + self.hidden
 
+    def kv_bytes(self, number: int, devices: int = 1) -> float:
+        """Bytes of a token's keys and values on each device, of ``number`` bytes a number."""
+        return 2 * number * self.layers * max(1, self.heads / devices) * self.head_size
+
 
 def read_shape(model: str) -> Shape | None:
     """A model's sizes from its folder; None where it is a hub id that is not here."""

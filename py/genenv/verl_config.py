@@ -10,6 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from genenv.device import SINGLE_PROCESS_ROLLOUT, Device, cpu_overlay, cuda_overlay
 from genenv.errors import ConfigError
+from genenv.model_shape import read_shape
 
 Role = str  # "agent" | "environment"
 
@@ -26,6 +27,11 @@ RWR = "genenv_rwr"
 _MICRO_BATCH = "micro_batch_size"
 # Logits of a 49k vocabulary take 0.2 GB a thousand tokens; a training step holds several copies.
 _CPU_MICRO_BATCH_TOKENS = 1024
+# vLLM's on a CPU: a sequence takes whole blocks.
+_CPU_KV_BLOCK_TOKENS = 128
+_CPU_KV_CACHE_MOST = 4 * 2**30
+# Of a model whose sizes are not at hand.
+_CPU_KV_CACHE_UNKNOWN = 2**30
 _RWR_WEIGHT_CAP = 4.0
 # Enough for any rate: the hook host scores, and a worker only hands trajectories on in batches.
 _REWARD_WORKERS = 1
@@ -104,6 +110,7 @@ def role_config(
     if device == "cpu":
         _refuse_lora(role, config)
         _fit_micro_batches(config, overlay)
+        _fit_kv_cache(config)
     config.transfer_queue.enable = True
     OmegaConf.resolve(config)
     return config
@@ -164,6 +171,28 @@ def _fit_micro_batches(config: DictConfig, overlay: dict[str, Any]) -> None:
     actor.use_dynamic_bsz = True
     longest = config.data.max_prompt_length + config.data.max_response_length
     actor.ppo_max_token_len_per_gpu = max(_CPU_MICRO_BATCH_TOKENS, longest)
+
+
+def _fit_kv_cache(config: DictConfig) -> None:
+    """A KV cache for the batch's sequences at once, unless the user sizes it.
+
+    vLLM goes round all of it, so that a larger one is memory for nothing.
+    """
+    rollout = config.actor_rollout_ref.rollout
+    engine = rollout.engine_kwargs.vllm
+    if engine.get("kv_cache_memory_bytes") is not None:
+        return
+    shape = read_shape(str(config.actor_rollout_ref.model.path))
+    if shape is None:
+        engine.kv_cache_memory_bytes = _CPU_KV_CACHE_UNKNOWN
+        return
+    longest = config.data.max_prompt_length + config.data.max_response_length
+    blocks = -(-longest // _CPU_KV_BLOCK_TOKENS)
+    number = 2 if rollout.dtype == "bfloat16" else 4
+    sequence = int(shape.kv_bytes(number)) * blocks * _CPU_KV_BLOCK_TOKENS
+    sequences = min(config.data.train_batch_size * rollout.n, rollout.max_num_seqs)
+    room = max(1, _CPU_KV_CACHE_MOST // sequence)
+    engine.kv_cache_memory_bytes = min(sequences, room) * sequence
 
 
 def _largest_divisor(number: int, limit: int) -> int:

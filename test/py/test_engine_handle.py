@@ -132,9 +132,11 @@ def test_a_cpu_computes_in_what_it_is_good_at(
 ) -> None:
     monkeypatch.setattr(sessions, "cpu_has_bf16", lambda: has_bf16)
     params = {"model": "m", "dtype": dtype, "maxModelTokens": None, "engine": {}}
+    params["kvCacheGib"] = 2
     arguments = sessions._arguments(params, "cpu")
     assert arguments["dtype"] == expected
     assert arguments["enforce_eager"] is True
+    assert arguments["kv_cache_memory_bytes"] == 2 * 2**30
 
 
 def test_the_callers_own_engine_arguments_win() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,7 @@ def test_any_key_is_taken_where_verl_passes_a_section_on_to_a_library() -> None:
     assert config.actor_rollout_ref.rollout.engine_kwargs.vllm == {
         "distributed_executor_backend": "uni",
         "max_logprobs": 5,
+        "kv_cache_memory_bytes": 2**30,
     } | {
         k: v
         for k, v in DEFAULTS.actor_rollout_ref.rollout.engine_kwargs.get("vllm", {}).items()
@@ -416,20 +418,49 @@ def test_the_device_is_the_users_word_or_what_the_machine_has(
     assert device.resolve_device(requested) == expected
 
 
+def kv_cache(overlay: dict[str, Any]) -> int:
+    config = config_of(overlay)
+    return config.actor_rollout_ref.rollout.engine_kwargs.vllm.kv_cache_memory_bytes
+
+
+def test_the_kv_cache_of_a_cpu_holds_the_batchs_sequences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+    sizes |= {"hidden_size": 32, "intermediate_size": 64, "vocab_size": 100}
+    (tmp_path / "config.json").write_text(json.dumps(sizes))
+    monkeypatch.setattr(device, "cpu_has_bf16", lambda: False)
+    model = {"actor_rollout_ref__model__path": str(tmp_path)}
+    lengths = {"data__max_prompt_length": 100, "data__max_response_length": 30}
+    # 2 layers x 2 heads x 8 numbers of 4 bytes, keys and values: 256 bytes a token; 130 tokens take
+    # two blocks of 128, and 8 prompts x 4 responses are under way.
+    assert kv_cache(tree(**model, **lengths)) == 256 * 256 * 32
+    few = {"actor_rollout_ref__rollout__max_num_seqs": 3}
+    assert kv_cache(tree(**model, **lengths, **few)) == 256 * 256 * 3
+    # At most 4 GiB, in whole sequences.
+    many = {"data__train_batch_size": 4096, "data__max_prompt_length": 100_000}
+    huge = kv_cache(tree(**model, **(lengths | many), actor_rollout_ref__rollout__n=512))
+    assert huge <= 2**32 and huge % (256 * 128) == 0
+    own = {"actor_rollout_ref__rollout__engine_kwargs": {"vllm": {"kv_cache_memory_bytes": 7}}}
+    assert kv_cache(tree(**model, **own)) == 7
+    unknown = {"actor_rollout_ref__model__path": "somebody/elsewhere"}
+    assert kv_cache(tree(**unknown)) == 2**30
+
+
 def test_telemetry_is_off_unless_the_users_environment_turns_it_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in device.QUIET:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("VLLM_NO_USAGE_STATS", "0")
-    env = device.worker_environment("cpu", threads=3, kv_cache_gib=2)
+    env = device.worker_environment("cpu", threads=3)
     assert env["RAY_USAGE_STATS_ENABLED"] == "0"
     assert env["VLLM_NO_USAGE_STATS"] == "0"
-    assert (env["OMP_NUM_THREADS"], env["VLLM_CPU_KVCACHE_SPACE"]) == ("3", "2")
+    assert env["OMP_NUM_THREADS"] == "3"
 
 
 def test_a_gpus_workers_get_none_of_the_cpus_variables() -> None:
-    env = device.worker_environment("cuda", threads=3, kv_cache_gib=2)
+    env = device.worker_environment("cuda", threads=3)
     assert "VERL_PLATFORM" not in env and "OMP_NUM_THREADS" not in env
     assert env["VERL_USE_EXTERNAL_MODULES"] == "genenv.plugin"
 

@@ -14,6 +14,7 @@ from genenv.cluster import python_path
 from genenv.device import Device, cpu_has_bf16, resolve_device, worker_environment
 from genenv.engine.handle import EngineHandle
 from genenv.errors import PythonError
+from genenv.model_shape import GIB
 
 Params = dict[str, Any]
 Emit = Callable[[dict[str, Any]], None]
@@ -36,7 +37,7 @@ def open_session(params: Params, emit: Emit, stop: threading.Event) -> dict[str,
         atexit.register(_close_all)
     _sessions[params["id"]] = (handle, folder)
     try:
-        environment = _environment(device, folder, params["kvCacheGib"])
+        environment = _environment(device, folder)
         started = handle.start(_arguments(params, device), environment, _START_SECONDS, stop)
     except BaseException:
         _close(params["id"])
@@ -88,10 +89,10 @@ def _close_all() -> None:
         _close(name)
 
 
-def _environment(device: Device, folder: Path, kv_cache_gib: int) -> dict[str, str]:
+def _environment(device: Device, folder: Path) -> dict[str, str]:
     temporary = folder / "tmp"
     temporary.mkdir()
-    environment = worker_environment(device, os.cpu_count() or 1, kv_cache_gib)
+    environment = worker_environment(device, os.cpu_count() or 1)
     # vLLM's sockets and temporary files go when the folder goes.
     environment |= {"TMPDIR": str(temporary), "VLLM_RPC_BASE_PATH": str(temporary)}
     return environment | {"PYTHONPATH": python_path()}
@@ -114,5 +115,6 @@ def _arguments(params: Params, device: Device) -> dict[str, Any]:
             "dtype": params["dtype"] or ("bfloat16" if cpu_has_bf16() else "float32"),
             "enforce_eager": True,
             "distributed_executor_backend": "uni",
+            "kv_cache_memory_bytes": int(params["kvCacheGib"] * GIB),
         }
     return arguments | params["engine"]

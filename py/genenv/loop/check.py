@@ -74,7 +74,7 @@ def _check_devices(settings: Settings) -> None:
     """Whether this machine, or the cluster that is to be joined, has what the roles ask for."""
     address = settings.genenv["ray_address"]
     if address is not None:
-        environment = worker_environment(settings.device, 1, 1)
+        environment = worker_environment(settings.device, 1)
         cluster.join(address, environment)
         try:
             cluster_check.check_cluster(

@@ -22,7 +22,6 @@ from genenv.node_watch import NodeWatch
 from genenv.role.handle import RoleHandle
 
 _START_SECONDS = 900.0
-_KV_CACHE_GIB = 1
 
 
 @dataclass
@@ -81,7 +80,7 @@ class Stack:
         # Directly below: the paths of Ray's sockets are as long as they may be.
         self._ray_folder = self._folder.with_name("ray")
         self.logs.mkdir(parents=True, exist_ok=True)
-        environment = worker_environment(self.device, os.cpu_count() or 1, _KV_CACHE_GIB)
+        environment = worker_environment(self.device, os.cpu_count() or 1)
         environment["PYTHONPATH"] = ray_cluster.python_path()
         environment |= self.variables
         # vLLM's sockets and everybody's temporary files go when the folder goes.
