@@ -16,7 +16,7 @@ import {
   type TaskBase,
 } from "../bridge/hooks/types.js";
 
-export interface RewardDefinition<Schema extends z.ZodType, Uses extends RewardColumn> {
+export interface RewardDefinition<Schema extends z.core.$ZodType, Uses extends RewardColumn> {
   /** Shown in errors and reports. */
   name: string;
   /** What a row's ground truth has to be; `score` gets it parsed. */
@@ -35,9 +35,10 @@ export interface RewardDefinition<Schema extends z.ZodType, Uses extends RewardC
 }
 
 /** A reward hook: what a response to a task is worth. It sees the response, never the prompt. */
-export function defineReward<Schema extends z.ZodType, const Uses extends RewardColumn = never>(
-  definition: RewardDefinition<Schema, Uses>,
-): RewardHook<Schema, Uses> {
+export function defineReward<
+  Schema extends z.core.$ZodType,
+  const Uses extends RewardColumn = never,
+>(definition: RewardDefinition<Schema, Uses>): RewardHook<Schema, Uses> {
   assertName(definition.name, "defineReward");
   const { extract } = definition;
   return {
@@ -51,7 +52,7 @@ export function defineReward<Schema extends z.ZodType, const Uses extends Reward
   };
 }
 
-export interface EnvironmentDefinition<Schema extends z.ZodType<TaskBase>> {
+export interface EnvironmentDefinition<Schema extends z.core.$ZodType<TaskBase>> {
   name: string;
   /** A task: `prompt`, `groundTruth`, and whatever else it needs. */
   task: Schema;
@@ -67,7 +68,7 @@ export interface EnvironmentDefinition<Schema extends z.ZodType<TaskBase>> {
 }
 
 /** An environment hook: how the environment model is asked for tasks, and how its answers are read. */
-export function defineEnvironment<Schema extends z.ZodType<TaskBase>>(
+export function defineEnvironment<Schema extends z.core.$ZodType<TaskBase>>(
   definition: EnvironmentDefinition<Schema>,
 ): EnvironmentHook<Schema> {
   assertName(definition.name, "defineEnvironment");

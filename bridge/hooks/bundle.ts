@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { createRequire, isBuiltin } from "node:module";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type BuildFailure, type BuildOptions, build, type Loader, type Plugin } from "esbuild";
@@ -62,7 +62,7 @@ export function hookBuild(source: string, folder: string): BuildOptions & { writ
     keepNames: true,
     logLevel: "silent",
     define: { "import.meta.url": META_URL },
-    plugins: [ownPackages(dirname(source)), metaUrl],
+    plugins: [packages(dirname(source), folder), metaUrl],
   };
 }
 
@@ -102,21 +102,26 @@ async function writeAtomically(file: string, text: string): Promise<void> {
 
 /**
  * `genenv` in a hook is the copy that runs it, bundled: a worker then loads the few functions a hook uses and not the
- * whole package. zod is the project's own, or ours where the project has none.
+ * whole package. Other packages are the project's; one that only the hook's own folder has is named by its file, since
+ * the bundle lies elsewhere, and so is our zod where nobody else has one.
  */
-function ownPackages(fromFolder: string): Plugin {
+function packages(fromFolder: string, bundleFolder: string): Plugin {
   const ours = createRequire(import.meta.url);
   const theirs = createRequire(join(fromFolder, "hook.js"));
+  const bundle = createRequire(join(bundleFolder, "hook.mjs"));
   return {
-    name: "genenv-own-packages",
+    name: "genenv-packages",
     setup({ onResolve }) {
       onResolve({ filter: /^genenv(\/.*)?$/ }, ({ path }) => {
         const file = resolveIn(ours, path);
         return file === null ? null : { path: file };
       });
-      onResolve({ filter: /^zod(\/.*)?$/ }, ({ path }) =>
-        resolveIn(theirs, path) === null ? external(resolveIn(ours, path)) : null,
-      );
+      onResolve({ filter: /^[^./]/ }, ({ path }) => {
+        if (isBuiltin(path) || resolveIn(bundle, path) !== null) return null;
+        const file = resolveIn(theirs, path);
+        if (file !== null) return external(file);
+        return /^zod(\/|$)/.test(path) ? external(resolveIn(ours, path)) : null;
+      });
     },
   };
 }

@@ -21,7 +21,7 @@ function seedsOf(hook: EnvironmentHook, batch: TextBatch): (row: number) => Seed
   const json = jsonOf(batch, Column.SEEDS);
   return (row) =>
     wireSeeds.parse(json(row)).map((seed) => {
-      const task = hook.task.safeParse(seed.task);
+      const task = z.safeParse(hook.task, seed.task);
       if (task.success) return { ...seed, task: task.data };
       throw new Error(
         `seed task ${seed.id} doesn't fit the hook's schema: ${firstIssue(task.error)}`,
@@ -114,7 +114,7 @@ function toParsedTask(
         "every entry must be accept(task) or reject(reason)",
     );
   }
-  const checked = hook.task.safeParse(task);
+  const checked = z.safeParse(hook.task, task);
   if (!checked.success) return { kind: "rejected", reason: `schema: ${firstIssue(checked.error)}` };
   const data = checked.data;
   const messages = hook.agentPrompt ? hook.agentPrompt(data) : defaultPrompt(data);

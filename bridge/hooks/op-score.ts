@@ -1,4 +1,5 @@
 /** Scores the rows of a batch with a reward hook. */
+import { z } from "zod";
 import type { TextBatch } from "../arrow-read.js";
 import { badFrame, Column } from "../wire.js";
 import { firstIssue, jsonOf, parseJson, textOf } from "./columns.js";
@@ -77,7 +78,7 @@ function groundTruthOf(hook: RewardHook, batch: TextBatch): (row: number) => Par
 }
 
 export function parseTruth(hook: RewardHook, value: unknown): ParsedTruth {
-  const parsed = hook.groundTruth.safeParse(value);
+  const parsed = z.safeParse(hook.groundTruth, value);
   if (parsed.success) return { success: true, data: parsed.data };
   return { success: false, reason: `${firstIssue(parsed.error)} (got ${showValue(value)})` };
 }

@@ -63,7 +63,7 @@ export const HOOK_BRAND: unique symbol = Symbol.for("genenv.hook");
 export type HookKind = "reward" | "environment" | "curriculum";
 
 export interface RewardHook<
-  Schema extends z.ZodType = z.ZodType,
+  Schema extends z.core.$ZodType = z.core.$ZodType,
   Uses extends RewardColumn = RewardColumn,
 > {
   readonly [HOOK_BRAND]: "reward";
@@ -92,7 +92,9 @@ export type PromptInput<Task> = {
   random: () => number;
 };
 
-export interface EnvironmentHook<Schema extends z.ZodType<TaskBase> = z.ZodType<TaskBase>> {
+export interface EnvironmentHook<
+  Schema extends z.core.$ZodType<TaskBase> = z.core.$ZodType<TaskBase>,
+> {
   readonly [HOOK_BRAND]: "environment";
   readonly name: string;
   readonly task: Schema;
@@ -105,7 +107,10 @@ export interface EnvironmentHook<Schema extends z.ZodType<TaskBase> = z.ZodType<
   /** The messages the agent gets; by default the task's own prompt. */
   agentPrompt?(task: z.output<Schema>): Message[] | Promise<Message[]>;
 }
-export type ParseReturn<Schema extends z.ZodType<TaskBase>> = (Accept<z.input<Schema>> | Reject)[];
+export type ParseReturn<Schema extends z.core.$ZodType<TaskBase>> = (
+  | Accept<z.input<Schema>>
+  | Reject
+)[];
 
 /** A tried task, as the curriculum sees it. */
 export type TriedTask = {

@@ -20,19 +20,25 @@ export async function checkCommand(
   const say = (line: string): void => {
     if (!options.json) streams.output.write(`  ${toSafeText(line)}\n`);
   };
-  say("checking the hooks' types");
-  await assertHookTypes(hookFiles(config), config.projectDir);
-  await withPreparedRun(
+  say("checking the hooks' types, and everything else meanwhile");
+  const stop = new AbortController();
+  const types = assertHookTypes(hookFiles(config), config.projectDir);
+  types.catch(() => stop.abort());
+  const rest = withPreparedRun(
     {
       config,
       hooks: {},
       parts: streams.parts ?? realParts,
-      signal: new AbortController().signal,
+      signal: stop.signal,
       onDetail: say,
       onWarning: (_code, message) => say(`warning: ${message}`),
     },
     async () => {},
   );
+  // Wrong types come first where both fail: they explain what else goes wrong in a hook.
+  for (const outcome of await Promise.allSettled([types, rest])) {
+    if (outcome.status === "rejected") throw outcome.reason;
+  }
   streams.output.write(
     options.json ? '{"type":"ok"}\n' : "ok: configuration, data, hooks, models, batches\n",
   );

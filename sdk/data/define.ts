@@ -20,7 +20,7 @@ export interface Dataset {
   name: string;
   ability: string;
   /** What each ground truth has to be when the rows are written; null: anything. */
-  groundTruth: z.ZodType | null;
+  groundTruth: z.core.$ZodType | null;
   rows: DatasetRows;
 }
 
@@ -28,7 +28,7 @@ export interface Dataset {
  * A dataset: its name (veRL's `data_source`), and a task made of each item, in order, when the rows are asked for.
  * With `groundTruth`, a reward's own schema, a row that the reward would refuse doesn't type-check, and isn't written.
  */
-export function defineDataset<Item, Schema extends z.ZodType = z.ZodType>(definition: {
+export function defineDataset<Item, Schema extends z.core.$ZodType = z.core.$ZodType>(definition: {
   name: string;
   ability?: string;
   groundTruth?: Schema;

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { z } from "zod";
 import { ConfigError } from "../../bridge/errors.js";
 import type { Grader, RewardHook } from "../../bridge/hooks/types.js";
 import type { RowProblem } from "./row.js";
@@ -40,7 +41,7 @@ async function loadGrader(spec: string): Promise<RewardHook> {
 
 /** Why a reward's schema refuses a ground truth; null where it takes it. */
 export function schemaProblem(hook: RewardHook, groundTruth: unknown): string | null {
-  const parsed = hook.groundTruth.safeParse(groundTruth);
+  const parsed = z.safeParse(hook.groundTruth, groundTruth);
   if (parsed.success) return null;
   const issue = parsed.error.issues[0];
   const at = issue?.path.length ? ` at ${issue.path.join(".")}` : "";

@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname, extname } from "node:path";
+import { z } from "zod";
 import { DataError } from "../../bridge/errors.js";
 import type { Message } from "../../bridge/hooks/types.js";
 import { putInPlace } from "../../bridge/whole-file.js";
@@ -103,8 +104,9 @@ function toStored(row: DatasetRow, index: number, dataset: Dataset): StoredRow {
 }
 
 function assertGroundTruth({ groundTruth }: DatasetRow, index: number, dataset: Dataset): void {
-  const parsed = dataset.groundTruth?.safeParse(groundTruth);
-  if (!parsed || parsed.success) return;
+  if (dataset.groundTruth === null) return;
+  const parsed = z.safeParse(dataset.groundTruth, groundTruth);
+  if (parsed.success) return;
   const value = JSON.stringify(groundTruth)?.slice(0, 80);
   throw new DataError(
     `row ${index + 1} of the dataset "${dataset.name}" has the ground truth ${value}, which its schema refuses: ${parsed.error.issues[0]?.message}`,

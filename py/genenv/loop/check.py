@@ -12,8 +12,9 @@ from genenv.host_memory import free_bytes, refuse_full_machine
 from genenv.loop.events import Emit
 from genenv.loop.python_reward import load_python_reward
 from genenv.loop.settings import Settings, from_params
-from genenv.loop.tasks import Task, read_tasks
+from genenv.loop.tasks import read_tasks
 from genenv.model_shape import GIB, read_shape
+from genenv.token_lengths import TokenCounter
 
 _NAMED_ROWS = 5
 
@@ -30,21 +31,21 @@ def check(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str
             or this machine's memory holds, more GPUs than there are; nodes of a joined cluster
             that lack something.
         WorkerError: there is no such cluster, or it is taken.
-        DataError: prompts longer than ``data.max_prompt_length``, named by file and row.
+        DataError: prompts longer than ``data.max_prompt_length``, named by file and row, or that
+            the chat template refuses.
     """
-    settings = from_params(params)
-    load_python_reward(settings.agent)
-    memory = _check_memory(settings)
-    _check_devices(settings)
-    data = settings.agent.data
-    tokenizer = _tokenizer(settings)
-    longest = {}
-    for name, files in (("train", data.train_files), ("validation", data.val_files)):
-        tasks = read_tasks(as_files(files), name)
-        lengths = prompt_lengths(tokenizer, tasks)
-        _refuse_long_prompts(name, lengths, int(data.max_prompt_length))
-        longest[name] = max(lengths, default=0)
-    return {"tokens": longest, "memory": memory}
+    with TokenCounter(with_torch=_has_own_code(params)) as counter:
+        settings = from_params(params)
+        load_python_reward(settings.agent)
+        memory = _check_memory(settings)
+        _check_devices(settings)
+        return {"tokens": _longest_prompts(settings, counter), "memory": memory}
+
+
+def _has_own_code(params: dict[str, Any]) -> bool:
+    """Whether the agent's tokenizer may run code of its own."""
+    model = params["verl"]["agent"]["actor_rollout_ref"]["model"]
+    return bool(model.get("trust_remote_code"))
 
 
 def _check_memory(settings: Settings) -> dict[str, str]:
@@ -100,25 +101,20 @@ def as_files(value: Any) -> list[str]:
     return [str(Path(file)) for file in ([value] if isinstance(value, str) else value)]
 
 
-def _tokenizer(settings: Settings) -> Any:
-    from transformers import AutoTokenizer
-
-    model = settings.agent.actor_rollout_ref.model
-    return AutoTokenizer.from_pretrained(
-        model.tokenizer_path or model.path, trust_remote_code=model.trust_remote_code
-    )
-
-
-def prompt_lengths(tokenizer: Any, tasks: list[Task]) -> list[int]:
-    """Tokens of each task's chat, with the assistant's opening."""
-    return [
-        len(
-            tokenizer.apply_chat_template(
-                task.messages, add_generation_prompt=True, return_dict=False
-            )
+def _longest_prompts(settings: Settings, counter: TokenCounter) -> dict[str, int]:
+    """Tokens of the longest prompt of each kind of data, 0 where there is none."""
+    model, data = settings.agent.actor_rollout_ref.model, settings.agent.data
+    longest = {}
+    for name, files in (("train", data.train_files), ("validation", data.val_files)):
+        lengths = counter.lengths(
+            model.tokenizer_path or model.path,
+            [task.messages for task in read_tasks(as_files(files), name)],
+            trust_remote_code=bool(model.trust_remote_code),
+            template=dict(data.get("apply_chat_template_kwargs") or {}),
         )
-        for task in tasks
-    ]
+        _refuse_long_prompts(name, lengths, int(data.max_prompt_length))
+        longest[name] = max(lengths, default=0)
+    return longest
 
 
 def _refuse_long_prompts(name: str, lengths: list[int], limit: int) -> None:

@@ -346,10 +346,11 @@ class RoleTrainer(PPOTrainerSync):
 
     def prompt_lengths(self, chats: list[list[dict[str, str]]]) -> list[int]:
         """Tokens of each chat under the model's template, with the assistant's opening."""
+        template = dict(self.config.data.get("apply_chat_template_kwargs") or {})
         return [
             len(
                 self.tokenizer.apply_chat_template(
-                    chat, add_generation_prompt=True, return_dict=False
+                    chat, add_generation_prompt=True, return_dict=False, **template
                 )
             )
             for chat in chats
