@@ -40,6 +40,7 @@ export function defineReward<
   const Uses extends RewardColumn = never,
 >(definition: RewardDefinition<Schema, Uses>): RewardHook<Schema, Uses> {
   assertName(definition.name, "defineReward");
+  assertSchema(definition, "groundTruth", "defineReward");
   const { extract } = definition;
   return {
     [HOOK_BRAND]: "reward",
@@ -72,6 +73,7 @@ export function defineEnvironment<Schema extends z.core.$ZodType<TaskBase>>(
   definition: EnvironmentDefinition<Schema>,
 ): EnvironmentHook<Schema> {
   assertName(definition.name, "defineEnvironment");
+  assertSchema(definition, "task", "defineEnvironment");
   const { agentPrompt } = definition;
   return {
     [HOOK_BRAND]: "environment",
@@ -104,4 +106,17 @@ export function defineCurriculum(definition: CurriculumDefinition): CurriculumHo
 function assertName(name: unknown, maker: string): void {
   if (typeof name === "string" && name.trim() !== "") return;
   throw new TypeError(`${maker} needs a name, and got ${JSON.stringify(name)}`);
+}
+
+function assertSchema<Key extends string>(
+  definition: { name: string } & Record<Key, unknown>,
+  key: Key,
+  maker: string,
+): void {
+  const value = definition[key];
+  if (typeof value === "object" && value !== null && "_zod" in value) return;
+  const seen = typeof value === "object" && value !== null ? "something else" : String(value);
+  throw new TypeError(
+    `${maker} "${definition.name}" needs a schema of zod 4 as its ${key}, and got ${seen}`,
+  );
 }

@@ -24,6 +24,7 @@ from genenv.process import die_with_parent
 _JOBS = {
     "train": "genenv.loop.run:train",
     "check": "genenv.loop.check:check",
+    "check-cluster": "genenv.loop.check:check_cluster",
     "ping": "genenv.small_jobs:ping",
     "version": "genenv.small_jobs:version",
     "prepare-model": "genenv.models:prepare_job",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import multiprocessing
+import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -95,6 +96,8 @@ def _is_ready() -> None:
 def _load_without_torch() -> None:
     # An import that finds None here fails as where the package isn't installed.
     sys.modules["torch"] = None  # type: ignore[assignment]
+    # transformers would say that models can't be had.
+    os.environ["TRANSFORMERS_NO_ADVISORY_WARNINGS"] = "1"
     _load_libraries()
 
 

@@ -98,13 +98,13 @@ def role_config(
     refuse_unknown_keys(config, overlay, added)
     OmegaConf.set_struct(config, False)
     if device == "cpu":
-        config = OmegaConf.merge(config, cpu_overlay(), SINGLE_PROCESS_ROLLOUT)
+        config.merge_with(cpu_overlay(), SINGLE_PROCESS_ROLLOUT)
     else:
-        config = OmegaConf.merge(config, cuda_overlay(share=genenv["share_gpus"]))
-    config = OmegaConf.merge(config, overlay)
+        config.merge_with(cuda_overlay(share=genenv["share_gpus"]))
+    config.merge_with(overlay)
     for path in deleted:
         _delete(config, path)
-    config = OmegaConf.merge(config, _role_overlay(role, genenv))
+    config.merge_with(_role_overlay(role, genenv))
     if role == "environment" and genenv["env_update"] == "none":
         config.actor_rollout_ref.actor.use_kl_loss = False
     if device == "cpu":

@@ -14,11 +14,12 @@ import { preflight } from "../preflight/preflight.js";
 import { type GivenHooks, toHookModules } from "./hook-modules.js";
 import { lockRun } from "./lock.js";
 import type { RunParts } from "./parts.js";
+import { together } from "./together.js";
 
 /** Everything up and checked, before anything of Ray, veRL or vLLM has started. */
 export interface Prepared {
   session: Pick<PythonSession, "call" | "close">;
-  /** What the jobs "check" and "train" take. */
+  /** What the jobs "check", "check-cluster" and "train" take. */
   params: Record<string, unknown>;
 }
 
@@ -40,8 +41,8 @@ export async function withPreparedRun<T>(
   options: PrepareOptions,
   work: (prepared: Prepared) => Promise<T>,
 ): Promise<T> {
-  const { config, parts, signal, onDetail } = options;
-  const cleanups: (() => Promise<void>)[] = [];
+  const { config, signal, onDetail } = options;
+  const ends: Ends = { hooks: [], python: [] };
   const isNew = !existsSync(config.runDir);
   // What a run waits for (a socket, a worker thread) need not keep Node alive by itself.
   const alive = setInterval(() => {}, 2 ** 30);
@@ -53,29 +54,61 @@ export async function withPreparedRun<T>(
     signal.throwIfAborted();
     const logs = join(config.runDir, "logs");
     mkdirSync(logs, { recursive: true });
-    const host = await startHost(options, logs, cleanups);
-    await assertRewardTakes(options, data);
-    signal.throwIfAborted();
-    const { python } = await parts.ensurePython({
-      onProgress: onDetail,
+    const [hooks, { session, params }] = await together(
       signal,
-      device: config.genenv.device,
-    });
-    const models = await resolveModels(options, python);
+      (signal) => bringHooks({ ...options, signal }, data, { logs, ends: ends.hooks }),
+      (signal) => bringPython({ ...options, signal }, data, { logs, ends: ends.python }),
+    );
     signal.throwIfAborted();
-    const session = await parts.openPython({ python, logFile: join(logs, "python.log") });
-    cleanups.push(() => session.close());
-    const params = toParams(config, models, host, await verlFiles(config, data));
-    onDetail("checking prompts and veRL's configuration");
-    sayMemory(await session.call("check", params, { signal }), onDetail);
+    const whole = { ...params, hooks: { ...hooks, token: null } };
+    // Whether the nodes of a cluster reach the hooks can be seen only now.
+    if (config.genenv.ray_address !== null) await session.call("check-cluster", whole, { signal });
     signal.throwIfAborted();
-    return await work({ session, params });
+    return await work({ session, params: whole });
   } finally {
-    for (const cleanup of cleanups.reverse()) await cleanup();
+    // Python first: its jobs may still ask the hooks.
+    for (const end of [...ends.python.reverse(), ...ends.hooks.reverse()]) await end();
     unlock();
     if (isNew) removeUnused(config.runDir);
     clearInterval(alive);
   }
+}
+
+type End = () => Promise<void>;
+type Ends = Record<"hooks" | "python", End[]>;
+
+/** The hooks up, and the data as the reward wants it. */
+async function bringHooks(
+  options: PrepareOptions,
+  data: RunData,
+  { logs, ends }: { logs: string; ends: End[] },
+): Promise<Hooks> {
+  const hooks = await startHost(options, logs, ends);
+  await assertRewardTakes(options, data);
+  return hooks;
+}
+
+/** Python up, and its check passed; `params` lack the hooks. */
+async function bringPython(
+  options: PrepareOptions,
+  data: RunData,
+  { logs, ends }: { logs: string; ends: End[] },
+): Promise<Prepared> {
+  const { config, parts, signal, onDetail } = options;
+  const { python } = await parts.ensurePython({
+    onProgress: onDetail,
+    signal,
+    device: config.genenv.device,
+  });
+  const models = await resolveModels(options, python);
+  signal.throwIfAborted();
+  const session = await parts.openPython({ python, logFile: join(logs, "python.log") });
+  ends.push(() => session.close());
+  const params = toParams(config, models, await verlFiles(config, data));
+  signal.throwIfAborted();
+  onDetail("checking prompts and veRL's configuration");
+  sayMemory(await session.call("check", params, { signal }), onDetail);
+  return { session, params };
 }
 
 /** What the check estimates of each role's GPUs, where it could. */
@@ -89,11 +122,11 @@ function sayMemory(checked: unknown, say: (detail: string) => void): void {
 async function startHost(
   { config, hooks, parts, onDetail, onWarning }: PrepareOptions,
   logs: string,
-  cleanups: (() => Promise<void>)[],
+  ends: End[],
 ): Promise<Hooks> {
   onDetail("loading the hooks");
   const dir = await makePrivateDir();
-  cleanups.push(() => dir.remove());
+  ends.push(() => dir.remove());
   const { timeout_ms, batch_timeout_ms, heap_mb, concurrency } = config.genenv.hooks;
   const modules = toHookModules(config, hooks);
   const host = await parts.startHookHost({
@@ -112,7 +145,7 @@ async function startHost(
       if (event.type === "warning") onWarning(event.code, event.message);
     },
   });
-  cleanups.push(() => host.close());
+  ends.push(() => host.close());
   const { address, remote } = host;
   if (config.genenv.hooks.placement === "driver") return { address, remote, bundle: null };
   const bundle = join(dir.path, "hooks");
@@ -185,12 +218,7 @@ async function verlFiles(config: ResolvedConfig, data: RunData): Promise<Tree> {
   };
 }
 
-function toParams(
-  config: ResolvedConfig,
-  models: Models,
-  hooks: Hooks,
-  files: Tree,
-): Record<string, unknown> {
+function toParams(config: ResolvedConfig, models: Models, files: Tree): Record<string, unknown> {
   const { agent, environment, added, deleted } = config.verl;
   const filled = (tree: Tree, model: string): Tree =>
     withAt(withAt(tree, ["data"], files), ["actor_rollout_ref", "model", "path"], model);
@@ -207,7 +235,7 @@ function toParams(
       deleted,
     },
     envModelPath: models.environment,
-    hooks: { ...hooks, token: null },
+    hooks: null,
     resume: config.resume,
   };
 }

@@ -121,6 +121,18 @@ test("a project's other files and its own packages are found from the project", 
   expect(hook.score({} as never)).toBe(40);
 });
 
+test("a hook that lies elsewhere takes its packages from its own folder, and zod from genenv where it has none", async () => {
+  const other = await project({
+    "reward.ts": `import { scale } from "tiny"; ${REWARD.replace("word.length", "scale")}`,
+    "words.ts": `export const word = "a";`,
+    "node_modules/tiny/package.json": `{ "name": "tiny", "type": "module", "exports": "./index.js" }`,
+    "node_modules/tiny/index.js": "export const scale = 10;",
+  });
+  const ref = { path: join(other, "reward.ts"), exportName: "default" };
+  const hook = await loadHook(ref, "reward", await project({}));
+  expect(hook.score({} as never)).toBe(10);
+});
+
 test("the bundle is one file beside the project, the same for the same sources", async () => {
   const dir = await project({ "reward.ts": REWARD, "words.ts": `export const word = "a";` });
   const ref = { path: "reward.ts", exportName: "default" };

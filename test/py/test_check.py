@@ -12,16 +12,23 @@ from genenv.loop import check as check_module
 from genenv.loop.check import check
 
 
-class WordTokenizer:
+class WordCounter:
     """A token a word, and two for the chat's frame."""
 
-    def apply_chat_template(self, chat: list[dict[str, str]], **_: Any) -> list[int]:
-        return [0, 0] + [1 for message in chat for _word in message["content"].split()]
+    def __init__(self, **_: bool) -> None: ...
+
+    def __enter__(self) -> "WordCounter":
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def lengths(self, _model: str, chats: list[list[dict[str, str]]], **_: Any) -> list[int]:
+        return [2 + sum(len(message["content"].split()) for message in chat) for chat in chats]
 
 
 @pytest.fixture(autouse=True)
 def _words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check_module, "_tokenizer", lambda _settings: WordTokenizer())
+    monkeypatch.setattr(check_module, "TokenCounter", WordCounter)
 
 
 def written(path: Path, prompts: list[str]) -> str:

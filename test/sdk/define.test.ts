@@ -26,6 +26,16 @@ describe("defineReward", () => {
     expect(result).toEqual(score(2));
   });
 
+  test.each([
+    [undefined, "undefined"],
+    [{ safeParse: () => ({ success: true }) }, "something else"],
+  ])("refuses what is no schema of zod 4: %o", (groundTruth, seen) => {
+    const definition = { name: "old", groundTruth: groundTruth as never, score: () => 1 };
+    expect(() => defineReward(definition)).toThrow(
+      `defineReward "old" needs a schema of zod 4 as its groundTruth, and got ${seen}`,
+    );
+  });
+
   test("infers the ground truth from the schema's output, and only the columns in uses", () => {
     const reward = defineReward({
       name: "typed",
@@ -51,7 +61,7 @@ describe("defineReward", () => {
     // @ts-expect-error there is no such column
     defineReward({ name: "b", groundTruth: z.string(), uses: ["prompt"], score: () => 1 });
     // @ts-expect-error a ground truth needs a schema
-    defineReward({ name: "c", score: () => 1 });
+    expect(() => defineReward({ name: "c", score: () => 1 })).toThrow("and got undefined");
     expectTypeOf(score).parameter(0).toEqualTypeOf<number>();
   });
 

@@ -1,4 +1,4 @@
-"""The ``check`` job: everything that can be found out before a role starts, in seconds."""
+"""The jobs that find out, in seconds and before a role starts, what is wrong with a run."""
 
 import math
 import threading
@@ -28,9 +28,7 @@ def check(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str
 
     Raises:
         ConfigError: a key veRL does not know, batch sizes it cannot divide, a model that no GPU
-            or this machine's memory holds, more GPUs than there are; nodes of a joined cluster
-            that lack something.
-        WorkerError: there is no such cluster, or it is taken.
+            or this machine's memory holds, more GPUs than there are.
         DataError: prompts longer than ``data.max_prompt_length``, named by file and row, or that
             the chat template refuses.
     """
@@ -38,7 +36,7 @@ def check(params: dict[str, Any], emit: Emit, stop: threading.Event) -> dict[str
         settings = from_params(params)
         load_python_reward(settings.agent)
         memory = _check_memory(settings)
-        _check_devices(settings)
+        _check_gpus(settings)
         return {"tokens": _longest_prompts(settings, counter), "memory": memory}
 
 
@@ -71,27 +69,35 @@ def _check_memory(settings: Settings) -> dict[str, str]:
     return said
 
 
-def _check_devices(settings: Settings) -> None:
-    """Whether this machine, or the cluster that is to be joined, has what the roles ask for."""
-    address = settings.genenv["ray_address"]
-    if address is not None:
-        environment = worker_environment(settings.device, 1)
-        cluster.join(address, environment)
-        try:
-            cluster_check.check_cluster(
-                settings.configs,
-                settings.run_dir,
-                share=settings.shares_devices,
-                hooks=settings.remote_hooks,
-                hooks_on_nodes=settings.genenv["hooks"]["placement"] == "node",
-            )
-        finally:
-            cluster.leave()
-    elif settings.device == "cuda":
-        found = local_gpus()
-        here = [cluster_check.Free("this machine", found, found, math.inf)]
-        needs = cluster_check.needs_of(settings.configs, share=settings.shares_devices)
-        cluster_check.refuse_unplaceable(needs, lambda: here)
+def _check_gpus(settings: Settings) -> None:
+    """Whether this machine has the GPUs that the roles ask for; a cluster is looked at later."""
+    if settings.device != "cuda" or settings.genenv["ray_address"] is not None:
+        return
+    found = local_gpus()
+    here = [cluster_check.Free("this machine", found, found, math.inf)]
+    needs = cluster_check.needs_of(settings.configs, share=settings.shares_devices)
+    cluster_check.refuse_unplaceable(needs, lambda: here)
+
+
+def check_cluster(params: dict[str, Any], emit: Emit, stop: threading.Event) -> None:
+    """The ``check-cluster`` job: whether the cluster that is to be joined is fit, and has room.
+
+    Raises:
+        ConfigError: more GPUs than there are, nodes that lack something or don't reach the hooks.
+        WorkerError: there is no such cluster, or it is taken.
+    """
+    settings = from_params(params)
+    cluster.join(settings.genenv["ray_address"], worker_environment(settings.device, 1))
+    try:
+        cluster_check.check_cluster(
+            settings.configs,
+            settings.run_dir,
+            share=settings.shares_devices,
+            hooks=settings.remote_hooks,
+            hooks_on_nodes=settings.genenv["hooks"]["placement"] == "node",
+        )
+    finally:
+        cluster.leave()
 
 
 def as_files(value: Any) -> list[str]:

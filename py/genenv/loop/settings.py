@@ -19,7 +19,7 @@ class Settings:
         genenv: the ``genenv`` section, every default filled in.
         configs: complete veRL configuration by role; ``environment`` is absent in plain GRPO.
         device: where models run.
-        hook_address: where the hook host listens.
+        hook_address: where the hook host listens; "" while it isn't up.
         hook_token: its token, None on a Unix socket.
         remote_hooks: the same host's address and token for other nodes; None where none need it.
         hook_bundle: folder with all hooks, to be run on every node; None where they run here only.
@@ -83,7 +83,8 @@ def from_params(params: dict[str, Any]) -> Settings:
     shares_model = bool(genenv["enable"]) and params.get("envModelPath") == "agent"
     separate = genenv["enable"] and not shares_model
     roles = ["agent", "environment"] if separate else ["agent"]
-    remote, bundle = params["hooks"].get("remote"), params["hooks"].get("bundle")
+    hooks = params["hooks"] or {"address": ""}
+    remote, bundle = hooks.get("remote"), hooks.get("bundle")
     configs = {}
     for role in roles:
         configs[role] = role_config(
@@ -104,8 +105,8 @@ def from_params(params: dict[str, Any]) -> Settings:
         genenv=genenv,
         configs=configs,
         device=device,
-        hook_address=params["hooks"]["address"],
-        hook_token=params["hooks"].get("token"),
+        hook_address=hooks["address"],
+        hook_token=hooks.get("token"),
         remote_hooks=(remote["address"], remote["token"]) if remote else None,
         hook_bundle=Path(bundle) if bundle else None,
         environment_prompts=int(params["verl"]["environment"]["data"]["train_batch_size"]),

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { HookError } from "../../../bridge/errors.js";
 import { checkCommand } from "../../../sdk/cli/check-command.js";
 import { assertHookTypes } from "../../../sdk/preflight/hook-types.js";
 import { fakeParts } from "../run/fake-parts.js";
@@ -50,12 +51,35 @@ test("the project's own tsconfig.json is the one that counts", async () => {
   await assertHookTypes([join(lax, "reward.ts")], lax);
 });
 
-test("genenv check shows them before anything else is started", async () => {
+test("@types of the project are found wherever genenv is started", async () => {
+  const cwd = tempFolder({
+    "reward.ts": `${good}const spelled: Spell = "a";\nvoid spelled;\n`,
+    "tsconfig.json": JSON.stringify({
+      compilerOptions: { module: "NodeNext", strict: true, types: ["spell"] },
+    }),
+    "node_modules/@types/spell/index.d.ts": "type Spell = string;\n",
+  });
+  await assertHookTypes([join(cwd, "reward.ts")], cwd);
+});
+
+test("genenv check shows them, and ends what it does meanwhile", async () => {
   const cwd = await tempProject({ "reward.ts": good.replace("? 1 : 0", '? "yes" : 0') });
-  const parts = fakeParts();
+  const parts = fakeParts({
+    check: (_params, { signal }) =>
+      new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason))),
+  });
   const output = { write: () => true };
   const error = await rejectionOf(checkCommand(["my.yaml"], {}, { output, parts, cwd }));
   expect(error).toMatchObject({ code: "hook-types" });
   expect(error.message).toMatch(/^reward\.ts:6:41: Type 'string \| number' is not assignable/);
-  expect(parts.hosts).toEqual([]);
+  expect(parts.open.size).toBe(0);
+});
+
+test("wrong types are shown first where the hook doesn't load either", async () => {
+  const cwd = await tempProject({ "reward.ts": good.replace("? 1 : 0", '? "yes" : 0') });
+  const parts = fakeParts();
+  parts.startHookHost = () => Promise.reject(new HookError("it threw", { code: "hook-load" }));
+  const output = { write: () => true };
+  const error = await rejectionOf(checkCommand(["my.yaml"], {}, { output, parts, cwd }));
+  expect(error).toMatchObject({ code: "hook-types" });
 });

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { PythonError } from "../../../bridge/errors.js";
+import { HookError, PythonError } from "../../../bridge/errors.js";
 import { resolveConfig } from "../../../sdk/config/resolve.js";
 import { readDataFile } from "../../../sdk/data/read.js";
 import { defineReward } from "../../../sdk/define.js";
@@ -81,6 +81,22 @@ test("the job gets resolved models, veRL's own data layout and the hooks' addres
   expect((await readDataFile(validation)).rows[0]).toMatchObject({ groundTruth: "2" });
 });
 
+test("a cluster is looked at once the hooks are up, since its nodes have to reach them", async () => {
+  const parts = fakeParts({ "check-cluster": async () => null });
+  const run = await start(parts, [
+    "genenv.ray_address=127.0.0.1:6379",
+    "genenv.hooks.address=127.0.0.1",
+  ]);
+  await run.result;
+  const [first, cluster] = parts.calls;
+  expect(parts.calls.map((call) => call.method)).toEqual(["check", "check-cluster", "train"]);
+  expect(first?.params.hooks).toBeNull();
+  expect(cluster?.params.hooks).toMatchObject({
+    address: "unix:/fake.sock",
+    remote: { address: "tcp:127.0.0.1:7000" },
+  });
+});
+
 test("files run as hooks isolated, with the limits of the configuration", async () => {
   const parts = fakeParts();
   await (await start(parts, ["genenv.hooks.heap_mb=99"])).result;
@@ -115,6 +131,18 @@ describe("failing", () => {
     const run = await start(parts);
     expect(await rejectionOf(run.result)).toBe(error);
     expect(await rejectionOf(eventsOf(run))).toBe(error);
+    expect(parts.open.size).toBe(0);
+    expect(existsSync(run.dir)).toBe(false);
+  });
+
+  test("a hook that doesn't load ends the check of everything else", async () => {
+    const parts = fakeParts({
+      check: (_params, { signal }) =>
+        new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason))),
+    });
+    parts.startHookHost = () => Promise.reject(new HookError("no export", { code: "hook-export" }));
+    const run = await start(parts);
+    expect(await rejectionOf(run.result)).toMatchObject({ code: "hook-export" });
     expect(parts.open.size).toBe(0);
     expect(existsSync(run.dir)).toBe(false);
   });
