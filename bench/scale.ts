@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type HookHost, startHookHost } from "../bridge/hooks/host.js";
+import { resolveModel } from "../bridge/python/models.js";
 import { findReady } from "../bridge/python/setup.js";
 
 interface Part {
@@ -16,9 +17,10 @@ interface Part {
   unit: string;
   sizes: number[];
   needsHooks?: true;
+  needsModel?: true;
 }
 
-/** What a size took: seconds by what was done, and the most resident memory, in MB. */
+/** What a size took: seconds (of processor time, or on the clock where a hook host works too), and the peak in MB. */
 interface Measured {
   size: number;
   seconds: Record<string, number>;
@@ -33,6 +35,7 @@ const parts: Part[] = [
   { name: "workers", unit: "reward workers", sizes: [1, 4, 16, 64], needsHooks: true },
   { name: "rollouts", unit: "responses", sizes: [1_000, 8_000, 64_000], needsHooks: true },
   { name: "tokens", unit: "tokens a response", sizes: [64, 512, 4_096], needsHooks: true },
+  { name: "driver", unit: "responses", sizes: [500, 2_000, 8_000], needsModel: true },
 ];
 
 export async function main(args: readonly string[], root: string): Promise<number> {
@@ -68,7 +71,13 @@ interface Place {
 async function measure(part: Part, size: number, { python, root, dir }: Place): Promise<Measured> {
   const host = part.needsHooks ? await startReward(root, dir, `${part.name}-${size}`) : null;
   try {
-    const options = { part: part.name, size, address: host?.address, hostPid: host?.pid };
+    const options = {
+      part: part.name,
+      size,
+      address: host?.address,
+      hostPid: host?.pid,
+      tokenizer: part.needsModel && (await resolveModel("builtin:smollm2-135m", { python })),
+    };
     const text = await output(
       python,
       [join(root, "bench", "scale_parts.py"), JSON.stringify(options)],

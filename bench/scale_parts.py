@@ -21,7 +21,7 @@ from boxed_answer import boxed_answer, samples
 from genenv.hooks import HookClient
 from genenv.loop.batch import fill_batch
 from genenv.loop.generation import pick_seeds
-from genenv.loop.ledger import Ledger, entry_for
+from genenv.loop.ledger import Entry, Ledger, entry_for
 from genenv.loop.pool import Pool
 from genenv.loop.record import response_rows
 from genenv.loop.rollouts import write_rollouts
@@ -122,27 +122,13 @@ def word_problem(generator: random.Random, number: int, epoch: int) -> Task:
 def measure_ledger(size: int, folder: Path, _: dict[str, Any]) -> dict[str, Any]:
     """A run of epochs of 10,000 rows, then what a resume reads."""
     generator = random.Random(size)
-    problems = [word_problem(generator, i, 1) for i in range(_ROWS_AN_EPOCH)]
+    rows = min(size, _ROWS_AN_EPOCH)
+    models = [vars(tried(word_problem(generator, i, 1))) for i in range(rows)]
     path = folder / "tasks.parquet"
     ledger = Ledger(path)
     seconds = 0.0
-    rows = min(size, _ROWS_AN_EPOCH)
     for epoch in range(1, size // rows + 1):
-        entries = [
-            entry_for(
-                task,
-                epoch,
-                success_rate=0.5,
-                responses=8,
-                scored=8,
-                agreement=None,
-                reward=1.0,
-                trained=True,
-                kept=True,
-                reason="kept",
-            )
-            for task in problems[:rows]
-        ]
+        entries = [Entry(**(model | {"epoch": epoch})) for model in models]
         seconds += timed(lambda e=epoch, these=entries: ledger.add(e, these))
     seconds += timed(ledger.merge)
     assert pq.read_metadata(path).num_rows == size
@@ -153,6 +139,21 @@ def measure_ledger(size: int, folder: Path, _: dict[str, Any]) -> dict[str, Any]
         "seconds": {"write": seconds, "resume": rewind_s, "cut-an-epoch": cut_s},
         "fileMb": round(path.stat().st_size / 1e6),
     }
+
+
+def tried(task: Task) -> Entry:
+    return entry_for(
+        task,
+        1,
+        success_rate=0.5,
+        responses=8,
+        scored=8,
+        agreement=None,
+        reward=1.0,
+        trained=True,
+        kept=True,
+        reason="kept",
+    )
 
 
 # -- the data: tasks in data.train_files -----------------------------------------------------------
@@ -215,7 +216,7 @@ def measure_workers(size: int, _: Path, options: dict[str, Any]) -> dict[str, An
         for thread in threads:
             thread.join()
 
-    seconds = timed(all_at_once)
+    seconds = on_the_clock(all_at_once)
     assert len(longest) == size * calls
     for client in clients:
         client.close()
@@ -253,7 +254,7 @@ def scored_and_written(
 
     with HookClient(options["address"]) as client:
         epoch(client)
-        seconds = median([timed(lambda: epoch(client)) for _ in range(3)])
+        seconds = median([on_the_clock(lambda: epoch(client)) for _ in range(3)])
     return {
         "seconds": {"score-and-write": seconds},
         "responsesPerSecond": round(count / seconds),
@@ -261,10 +262,47 @@ def scored_and_written(
     }
 
 
+# -- a role's driver process ------------------------------------------------------------------------
+
+
+def measure_driver(size: int, _: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """What the driver makes of finished responses of 512 tokens: text, and JSON for the loop."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(options["tokenizer"])
+    texts, _, _ = samples(256, 512 * _CHARACTERS_A_TOKEN, seed=6)
+    ids = [tokenizer(text)["input_ids"][:512] for text in texts]
+    tokens = [ids[i % len(ids)] for i in range(size)]
+    decoded: list[str] = []
+    decode_s = timed(lambda: decoded.extend(tokenizer.batch_decode(tokens)))
+    rows = [
+        {
+            "prompt": i // 8,
+            "key": f"uid_{i}",
+            "tag": {"response_len": 512},
+            "text": t,
+            "tokens": 512,
+        }
+        for i, t in enumerate(decoded)
+    ]
+    send_s = timed(lambda: json.loads(json.dumps({"result": {"rows": rows, "failed": []}})))
+    return {
+        "seconds": {"decode": decode_s, "send": send_s},
+        "tokensPerSecond": round(sum(map(len, tokens)) / decode_s),
+    }
+
+
 # -- helpers ---------------------------------------------------------------------------------------
 
 
 def timed(run: Callable[[], object]) -> float:
+    """Seconds of this process's own work: what else the machine does is not counted."""
+    started = time.process_time()
+    run()
+    return time.process_time() - started
+
+
+def on_the_clock(run: Callable[[], object]) -> float:
     started = time.perf_counter()
     run()
     return time.perf_counter() - started

@@ -7,9 +7,13 @@ others, and a piece's first result counts.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shutil
+import socket
 import subprocess
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,6 +25,7 @@ from genenv.hooks import HookClient, Message, ScoreResult
 
 PIECE_ROWS = 256
 """Rows that a node scores at once: few enough to share out, enough to be worth a call."""
+_PREFIX = "genenv-hooks-"
 _PIECES_A_NODE = 2
 _START_SECONDS = 60.0
 # Failures of a host or its node, not of the reward: another node may do better.
@@ -29,13 +34,34 @@ _LOST = ("hook-host-died", "hook-host-unreachable")
 
 def socket_folder(run: str, node_id: str) -> Path:
     """Where a node's host listens: every process there can tell, by the run's name and Ray's id."""
-    return Path("/tmp") / f"genenv-hooks-{run}-{node_id[:12]}"
+    return Path("/tmp") / f"{_PREFIX}{run}-{node_id[:12]}"
+
+
+def sweep(parent: Path = Path("/tmp")) -> None:
+    """Remove this user's folders whose host was killed with its node: their sockets are dead."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):  # another host's sweep was faster
+            status = folder.stat()
+            # A young one may be another run's that is about to listen.
+            is_old = time.time() - status.st_mtime > _START_SECONDS
+            if is_old and status.st_uid == os.getuid() and not _listens(folder / "hooks.sock"):
+                shutil.rmtree(folder)
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return False
+    return True
 
 
 class NodeHost:
     """The actor on a node: owns the Node.js process there, and calls it."""
 
     def __init__(self, run: str, node_id: str, limits: Mapping[str, Any]) -> None:
+        sweep()
         folder = socket_folder(run, node_id)
         program = shutil.which("node")
         if program is None:

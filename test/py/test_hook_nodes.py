@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 from genenv.errors import HookError, WorkerError
-from genenv.hook_nodes import NodeHooks, _is_loss, _piece_rows
+from genenv.hook_nodes import NodeHooks, _is_loss, _piece_rows, sweep
 from genenv.hooks import ScoreResult
 from ray.exceptions import ActorDiedError
 
@@ -144,3 +148,23 @@ def test_a_node_whose_hooks_do_not_start_is_named(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(WorkerError, match=r"node 10\.0\.0\.2: .*no Node\.js") as caught:
         NodeHooks.start("run", {})
     assert caught.value.code == "hook-node"
+
+
+def test_what_a_killed_node_left_is_swept_and_what_lives_or_is_young_stays() -> None:
+    with (
+        tempfile.TemporaryDirectory(dir="/tmp") as parent,
+        socket.socket(socket.AF_UNIX) as living,
+        socket.socket(socket.AF_UNIX) as killed,
+    ):
+        names = ("genenv-hooks-living", "genenv-hooks-killed", "genenv-hooks-empty", "others")
+        folders = {name: Path(parent, name) for name in (*names, "genenv-hooks-young")}
+        for folder in folders.values():
+            folder.mkdir()
+        for name, sock in (("living", living), ("killed", killed)):
+            sock.bind(str(folders[f"genenv-hooks-{name}"] / "hooks.sock"))
+        living.listen()
+        for name in names:
+            os.utime(folders[name], (0, 0))
+        sweep(Path(parent))
+        left = {path.name for path in Path(parent).iterdir()}
+        assert left == {"genenv-hooks-living", "genenv-hooks-young", "others"}
