@@ -262,7 +262,7 @@ def scored_and_written(
     }
 
 
-# -- a role's driver process ------------------------------------------------------------------------
+# -- a role's driver process -----------------------------------------------------------------------
 
 
 def measure_driver(size: int, _: Path, options: dict[str, Any]) -> dict[str, Any]:

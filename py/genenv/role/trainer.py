@@ -261,7 +261,9 @@ class RoleTrainer(PPOTrainerSync):
         """Poll for these prompts only; veRL's replay buffer would take anybody's finished one."""
         deadline = time.monotonic() + timeout_s
         while True:
+            asked = time.monotonic()
             tags = tq.kv_list(partition).get(partition, {})
+            took = time.monotonic() - asked
             states = [tags[uid]["status"] for uid in uids if uid in tags]
             if len(states) == len(uids) and all(state in _FINAL for state in states):
                 return tags
@@ -272,7 +274,8 @@ class RoleTrainer(PPOTrainerSync):
                 raise TimeoutError(
                     f"rollout: {done} of {len(uids)} prompts finished in {timeout_s} s"
                 )
-            time.sleep(_POLL_SECONDS)
+            # The answer holds every row of the batch: a large one is asked for less often.
+            time.sleep(max(_POLL_SECONDS, 4 * took))
 
     def update(
         self, rows: list[dict[str, Any]], rewards: list[float], estimator: str | None = None
