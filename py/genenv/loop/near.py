@@ -7,9 +7,10 @@ anew there for each batch, 5,000 prompts of 200 characters cost a second of proc
 import math
 import re
 from array import array
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import chain
+
+import numpy as np
 
 # Two prompts that differ in one of these ask for different things, however alike they are.
 _FACTS = re.compile(r"\d+(?:\.\d+)?|[+\-*/=<>^%×÷−]")  # noqa: RUF001
@@ -120,9 +121,8 @@ class _GramIndex:
         lacking = len(grams) - math.ceil(threshold * len(grams) - 1e-9)
         lists = [self._holders.get(gram, _NONE) for gram in grams]
         rarest = sorted(lists, key=len)[: 2 * lacking + 1]
-        least = len(rarest) - lacking
-        met = Counter(chain.from_iterable(rarest))
-        for number in sorted(n for n, times in met.items() if times >= least):
+        met = np.bincount(np.concatenate([np.asarray(each) for each in rarest]))
+        for number in np.flatnonzero(met >= len(rarest) - lacking):
             text = self._texts[number]
             if text is not None:
                 yield text
