@@ -184,15 +184,18 @@ def _last_epoch(file: Path) -> int:
 
 def _tables(files: Sequence[Path], up_to_epoch: int | None = None) -> Iterator[pa.Table]:
     """The rows of files, some thousands at a time; never an empty table."""
-    waiting: list[pa.RecordBatch] = []
+    waiting: list[pa.Table] = []
     for file in files:
-        for batch in pq.ParquetFile(file).iter_batches(_GROUP_ROWS):
-            if up_to_epoch is not None:
-                batch = batch.filter(pc.less_equal(batch["epoch"], up_to_epoch))
-            if len(batch):
-                waiting.append(batch)
-            if sum(map(len, waiting)) >= _GROUP_ROWS:
-                yield pa.Table.from_batches(waiting, _SCHEMA)
-                waiting = []
+        with pq.ParquetFile(file) as parquet:
+            # Not `iter_batches`, which keeps what it has read of every group until the end.
+            for group in range(parquet.num_row_groups):
+                table = parquet.read_row_group(group)
+                if up_to_epoch is not None:
+                    table = table.filter(pc.less_equal(table["epoch"], up_to_epoch))
+                if len(table):
+                    waiting.append(table)
+                if sum(map(len, waiting)) >= _GROUP_ROWS:
+                    yield pa.concat_tables(waiting)
+                    waiting = []
     if waiting:
-        yield pa.Table.from_batches(waiting, _SCHEMA)
+        yield pa.concat_tables(waiting)

@@ -4,7 +4,8 @@ import { z } from "zod";
 /** Tasks without a ground truth: the agent's responses vote for one. */
 export const unlabelled = defineEnvironment({
   name: "unlabelled",
-  task: z.object({ prompt: z.string(), groundTruth: z.null() }),
+  // Seeds have one.
+  task: z.object({ prompt: z.string(), groundTruth: z.string().nullable() }),
   prompt: ({ seeds }) => [
     { role: "user", content: `Like ${seeds.map((seed) => seed.id).join(" ")}`.slice(0, 60) },
   ],
