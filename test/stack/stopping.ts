@@ -190,17 +190,19 @@ export function killAll(child: ChildProcess): void {
 /** Command lines of the processes below one. */
 export const commandsBelow = (child: ChildProcess): string[] => familyOf(child).map(commandOf);
 
-function familyOf(child: ChildProcess): number[] {
+/** The processes below the run's own. */
+export function familyOf(child: ChildProcess): number[] {
   const parents = new Map(allPids().map((pid) => [pid, Number(statOf(pid)[1]) || null]));
   const below = (of: number): number[] =>
     [...parents].filter(([, parent]) => parent === of).flatMap(([own]) => [own, ...below(own)]);
   return below(child.pid as number);
 }
 
-const commandOf = (pid: number): string => read(`/proc/${pid}/cmdline`).replaceAll("\0", " ");
+export const commandOf = (pid: number): string =>
+  read(`/proc/${pid}/cmdline`).replaceAll("\0", " ");
 
 /** A process, whatever else gets its number later. */
-const nameOf = (pid: number): string => `${pid} ${statOf(pid)[19]}`;
+export const nameOf = (pid: number): string => `${pid} ${statOf(pid)[19]}`;
 
 /** The fields of /proc/PID/stat after the program's name: state, parent, and so on. */
 function statOf(pid: number): string[] {
