@@ -14,6 +14,7 @@ from genenv.hook_nodes import new_run
 from genenv.hooks import HookClient
 from genenv.loop import checkpoint
 from genenv.loop.check import as_files
+from genenv.loop.context import Context
 from genenv.loop.epoch import EpochRunner
 from genenv.loop.events import Emit, Progress
 from genenv.loop.ledger import Ledger
@@ -121,16 +122,22 @@ class Training:
 
     def go(self) -> dict[str, Any]:
         self._restore()
+        agent = self._roles["agent"]
         self._runner = EpochRunner(
-            self._settings,
-            self._roles,
-            self._client,
-            self._scorer,
-            self._seed_tasks,
-            self._state,
-            self._ledger,
-            self._progress,
-            self._stop,
+            Context(
+                settings=self._settings,
+                agent=agent,
+                environment=(
+                    agent if self._settings.shares_model else self._roles.get("environment")
+                ),
+                client=self._client,
+                scorer=self._scorer,
+                seed_tasks=self._seed_tasks,
+                state=self._state,
+                ledger=self._ledger,
+                progress=self._progress,
+                stop=self._stop,
+            )
         )
         trainer = self._settings.agent.trainer
         if trainer.val_before_train and self._state.epoch == 0:
@@ -246,7 +253,7 @@ class Training:
             prompts=[task.messages for task in self._validation_tasks],
             n=int(kwargs.n),
             validate=True,
-            **self._runner.overlap(self._validation_tasks),
+            **self._runner.agent.overlap(self._validation_tasks),
         )
         genenv = self._settings.genenv
         groups = score_groups(
