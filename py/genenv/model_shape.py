@@ -19,6 +19,8 @@ class Shape:
     heads: int
     head_size: int
     tied: bool
+    # The longest sequence it knows, in tokens; 0 where its configuration doesn't say.
+    longest: int = 0
 
     @property
     def parameters(self) -> int:
@@ -49,6 +51,7 @@ def read_shape(model: str) -> Shape | None:
         heads=int(config.get("num_key_value_heads") or query_heads),
         head_size=int(config.get("head_dim") or hidden // query_heads),
         tied=bool(config.get("tie_word_embeddings", False)),
+        longest=int(config.get("max_position_embeddings") or 0),
     )
 
 

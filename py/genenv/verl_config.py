@@ -176,7 +176,8 @@ def _fit_micro_batches(config: DictConfig, overlay: dict[str, Any]) -> None:
 def _fit_kv_cache(config: DictConfig) -> None:
     """A KV cache for the batch's sequences at once, unless the user sizes it.
 
-    vLLM goes round all of it, so that a larger one is memory for nothing.
+    vLLM goes round all of it, so that a larger one is memory for nothing, but it starts only where
+    the longest sequence that the model knows has room.
     """
     rollout = config.actor_rollout_ref.rollout
     engine = rollout.engine_kwargs.vllm
@@ -187,12 +188,15 @@ def _fit_kv_cache(config: DictConfig) -> None:
         engine.kv_cache_memory_bytes = _CPU_KV_CACHE_UNKNOWN
         return
     longest = config.data.max_prompt_length + config.data.max_response_length
-    blocks = -(-longest // _CPU_KV_BLOCK_TOKENS)
-    number = 2 if rollout.dtype == "bfloat16" else 4
-    sequence = int(shape.kv_bytes(number)) * blocks * _CPU_KV_BLOCK_TOKENS
     sequences = min(config.data.train_batch_size * rollout.n, rollout.max_num_seqs)
-    room = max(1, _CPU_KV_CACHE_MOST // sequence)
-    engine.kv_cache_memory_bytes = min(sequences, room) * sequence
+    token = int(shape.kv_bytes(2 if rollout.dtype == "bfloat16" else 4))
+    batch = min(sequences * _in_blocks(longest) * token, _CPU_KV_CACHE_MOST)
+    least = _in_blocks(rollout.max_model_len or max(shape.longest, longest)) * token
+    engine.kv_cache_memory_bytes = max(batch, least)
+
+
+def _in_blocks(tokens: int) -> int:
+    return -(-tokens // _CPU_KV_BLOCK_TOKENS) * _CPU_KV_BLOCK_TOKENS
 
 
 def _largest_divisor(number: int, limit: int) -> int:

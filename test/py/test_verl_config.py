@@ -428,6 +428,7 @@ def test_the_kv_cache_of_a_cpu_holds_the_batchs_sequences(
 ) -> None:
     sizes = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
     sizes |= {"hidden_size": 32, "intermediate_size": 64, "vocab_size": 100}
+    sizes |= {"max_position_embeddings": 1000}
     (tmp_path / "config.json").write_text(json.dumps(sizes))
     monkeypatch.setattr(device, "cpu_has_bf16", lambda: False)
     model = {"actor_rollout_ref__model__path": str(tmp_path)}
@@ -435,12 +436,15 @@ def test_the_kv_cache_of_a_cpu_holds_the_batchs_sequences(
     # 2 layers x 2 heads x 8 numbers of 4 bytes, keys and values: 256 bytes a token; 130 tokens take
     # two blocks of 128, and 8 prompts x 4 responses are under way.
     assert kv_cache(tree(**model, **lengths)) == 256 * 256 * 32
-    few = {"actor_rollout_ref__rollout__max_num_seqs": 3}
-    assert kv_cache(tree(**model, **lengths, **few)) == 256 * 256 * 3
-    # At most 4 GiB, in whole sequences.
+    few = {"actor_rollout_ref__rollout__max_num_seqs": 5}
+    assert kv_cache(tree(**model, **lengths, **few)) == 256 * 256 * 5
+    # One sequence of the model's longest, 1,000 tokens in 8 blocks, has room at least.
+    one = {"actor_rollout_ref__rollout__max_num_seqs": 1}
+    assert kv_cache(tree(**model, **lengths, **one)) == 256 * 1024
+    shorter = one | {"actor_rollout_ref__rollout__max_model_len": 200}
+    assert kv_cache(tree(**model, **lengths, **shorter)) == 256 * 256
     many = {"data__train_batch_size": 4096, "data__max_prompt_length": 100_000}
-    huge = kv_cache(tree(**model, **(lengths | many), actor_rollout_ref__rollout__n=512))
-    assert huge <= 2**32 and huge % (256 * 128) == 0
+    assert kv_cache(tree(**model, **(lengths | many), actor_rollout_ref__rollout__n=512)) == 2**32
     own = {"actor_rollout_ref__rollout__engine_kwargs": {"vllm": {"kv_cache_memory_bytes": 7}}}
     assert kv_cache(tree(**model, **own)) == 7
     unknown = {"actor_rollout_ref__model__path": "somebody/elsewhere"}
