@@ -192,7 +192,8 @@ def _fit_kv_cache(config: DictConfig) -> None:
     token = int(shape.kv_bytes(2 if rollout.dtype == "bfloat16" else 4))
     batch = min(sequences * _in_blocks(longest) * token, _CPU_KV_CACHE_MOST)
     least = _in_blocks(rollout.max_model_len or max(shape.longest, longest)) * token
-    engine.kv_cache_memory_bytes = max(batch, least)
+    # vLLM keeps one block for itself.
+    engine.kv_cache_memory_bytes = max(batch, least) + _CPU_KV_BLOCK_TOKENS * token
 
 
 def _in_blocks(tokens: int) -> int:

@@ -434,19 +434,23 @@ def test_the_kv_cache_of_a_cpu_holds_the_batchs_sequences(
     model = {"actor_rollout_ref__model__path": str(tmp_path)}
     lengths = {"data__max_prompt_length": 100, "data__max_response_length": 30}
     # 2 layers x 2 heads x 8 numbers of 4 bytes, keys and values: 256 bytes a token; 130 tokens take
-    # two blocks of 128, and 8 prompts x 4 responses are under way.
-    assert kv_cache(tree(**model, **lengths)) == 256 * 256 * 32
+    # two blocks of 128, and 8 prompts x 4 responses are under way. One block is vLLM's own.
+    own = 256 * 128
+    assert kv_cache(tree(**model, **lengths)) == 256 * 256 * 32 + own
     few = {"actor_rollout_ref__rollout__max_num_seqs": 5}
-    assert kv_cache(tree(**model, **lengths, **few)) == 256 * 256 * 5
+    assert kv_cache(tree(**model, **lengths, **few)) == 256 * 256 * 5 + own
     # One sequence of the model's longest, 1,000 tokens in 8 blocks, has room at least.
     one = {"actor_rollout_ref__rollout__max_num_seqs": 1}
-    assert kv_cache(tree(**model, **lengths, **one)) == 256 * 1024
+    assert kv_cache(tree(**model, **lengths, **one)) == 256 * 1024 + own
     shorter = one | {"actor_rollout_ref__rollout__max_model_len": 200}
-    assert kv_cache(tree(**model, **lengths, **shorter)) == 256 * 256
+    assert kv_cache(tree(**model, **lengths, **shorter)) == 256 * 256 + own
     many = {"data__train_batch_size": 4096, "data__max_prompt_length": 100_000}
-    assert kv_cache(tree(**model, **(lengths | many), actor_rollout_ref__rollout__n=512)) == 2**32
-    own = {"actor_rollout_ref__rollout__engine_kwargs": {"vllm": {"kv_cache_memory_bytes": 7}}}
-    assert kv_cache(tree(**model, **own)) == 7
+    assert (
+        kv_cache(tree(**model, **(lengths | many), actor_rollout_ref__rollout__n=512))
+        == 2**32 + own
+    )
+    given = {"actor_rollout_ref__rollout__engine_kwargs": {"vllm": {"kv_cache_memory_bytes": 7}}}
+    assert kv_cache(tree(**model, **given)) == 7
     unknown = {"actor_rollout_ref__model__path": "somebody/elsewhere"}
     assert kv_cache(tree(**unknown)) == 2**30
 
