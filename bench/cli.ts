@@ -9,12 +9,21 @@ interface Case {
   args: string[];
   limitMs: number;
   times: number;
+  /** Runs in a project that `genenv init` has made of this template; default: an empty folder. */
+  template?: string;
 }
 
 const cases: Case[] = [
   { name: "genenv --help", args: ["--help"], limitMs: 150, times: 30 },
   { name: "genenv run --help", args: ["run", "--help"], limitMs: 150, times: 30 },
   { name: "genenv check", args: ["check"], limitMs: 5000, times: 5 },
+  {
+    name: "genenv check, math template",
+    args: ["check"],
+    limitMs: 5000,
+    times: 3,
+    template: "math",
+  },
 ];
 
 /**
@@ -26,8 +35,10 @@ export async function main(args: string[], root: string): Promise<number> {
   const genenv = join(root, "dist/sdk/cli/main.js");
   try {
     const bare = timed(["-e", "0"], 30, folder);
-    for (const { name, args: words, limitMs, times } of cases) {
-      const { fastestMs, medianMs } = timed([genenv, ...words], times, folder);
+    for (const { name, args: words, limitMs, times, template } of cases) {
+      const cwd = template === undefined ? folder : join(folder, template);
+      if (template !== undefined) oneMs([genenv, "init", cwd, "--template", template], folder);
+      const { fastestMs, medianMs } = timed([genenv, ...words], times, cwd);
       const ratio = limitMs / medianMs;
       const result = {
         name,

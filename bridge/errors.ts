@@ -55,6 +55,44 @@ export class PythonError extends GenEnvError {
 /** A process of ours died or stopped answering: the hook host, a hook worker, a Ray worker. */
 export class WorkerError extends GenEnvError {}
 
+/** Said of the operating system's own errors, by their code. */
+const systemErrors: Record<string, { code: string; what: string; hint: string }> = {
+  ENOSPC: {
+    code: "disk-full",
+    what: "no room is left on the disk",
+    hint: "make room, or take another disk: trainer.default_local_dir for runs, TMPDIR for temporary files",
+  },
+  EDQUOT: {
+    code: "disk-full",
+    what: "your quota of the disk is used up",
+    hint: "make room, or take another disk: trainer.default_local_dir for runs, TMPDIR for temporary files",
+  },
+  EACCES: {
+    code: "no-access",
+    what: "access is denied",
+    hint: "give yourself the right, or take another folder",
+  },
+  EROFS: {
+    code: "no-access",
+    what: "the file system is read-only",
+    hint: "take another folder",
+  },
+};
+
+/** A full disk or a folder without access in genenv's words, whoever came upon it; other errors as they are. */
+export function inOurWords(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof GenEnvError) return error;
+  const { code = "", path, syscall } = error as NodeJS.ErrnoException;
+  const known = syscall === "watch" ? undefined : systemErrors[code];
+  if (known === undefined) return error;
+  return new GenEnvError(`${known.what}: ${error.message}`, {
+    code: known.code,
+    hint: known.hint,
+    place: path === undefined ? null : { file: path },
+    cause: error,
+  });
+}
+
 /** True for errors the user can mend before anything runs: the CLI leaves with 2 for them. */
 export function isUsageError(error: unknown): boolean {
   if (error instanceof ConfigError || error instanceof DataError) return true;

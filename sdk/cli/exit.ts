@@ -1,4 +1,10 @@
-import { formatError, GenEnvError, isUsageError, PythonError } from "../../bridge/errors.js";
+import {
+  formatError,
+  GenEnvError,
+  inOurWords,
+  isUsageError,
+  PythonError,
+} from "../../bridge/errors.js";
 import { killPythons } from "../../bridge/python/running.js";
 import { toSafeText } from "./progress-text.js";
 
@@ -22,7 +28,8 @@ export async function runAction(
 ): Promise<void> {
   try {
     process.exitCode = await action();
-  } catch (error) {
+  } catch (thrown) {
+    const error = inOurWords(thrown);
     process.exitCode = exitCodeOf(error);
     if (options.json) process.stdout.write(`${JSON.stringify(toJsonError(error))}\n`);
     else process.stderr.write(`${toSafeText(formatError(error, options))}\n`);

@@ -34,14 +34,15 @@ function validationLine(values: Record<string, number>, epoch: number): string {
   ])}`;
 }
 
+/** One line, of less than 100 columns where nothing failed. */
 function epochLine(state: ProgressState, nowMs: number): string {
   const { values, epoch, totalEpochs } = state;
   const agent = numbers(values, [
-    ["reward", "agent/reward_mean"],
+    ["agent", "agent/reward_mean"],
     ["success", "agent/success_rate"],
   ]);
   const environment = numbers(values, [
-    ["reward", "env/reward_mean"],
+    ["env", "env/reward_mean"],
     ["valid", "env/valid_rate"],
   ]);
   const tasks = numbers(values, [
@@ -54,13 +55,13 @@ function epochLine(state: ProgressState, nowMs: number): string {
     state.epochEndsMs.length > 1 ? end - before : before - (state.firstEpochMs ?? before);
   const parts = [
     `epoch ${epoch}/${totalEpochs}`,
-    agent && `agent ${agent}`,
-    environment && `environment ${environment}`,
-    environment && tasks && `tasks ${tasks}`,
+    agent,
+    environment,
+    environment && tasks,
     failuresText(values),
     formatDuration(seconds),
   ];
-  return parts.filter(Boolean).join("  |  ");
+  return parts.filter(Boolean).join(" | ");
 }
 
 /** The line that moves: phase, epoch, rewards, time gone and time left. */

@@ -34,8 +34,8 @@ export async function writeReport(
   return out;
 }
 
-function readPage(): PageParts {
-  const dir = join(packageRoot(), "dist", "sdk", "report");
+/** The page's script and style, as the build makes them. */
+export function readPage(dir = join(packageRoot(), "dist", "sdk", "report")): PageParts {
   const [script, style] = ["page.js", "page.css"].map((name) => {
     const file = join(dir, name);
     if (existsSync(file)) return readFileSync(file, "utf8");

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { open, stat } from "node:fs/promises";
+import { open, rm, stat, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { scoreAll } from "../../bridge/hooks/score-all.js";
+import { openDoors } from "../../bridge/hooks/server.js";
 import { abstain, score } from "../../bridge/hooks/types.js";
 import { Kind, MAPPED_BYTES, Op } from "../../bridge/wire.js";
 import { reward } from "../fixtures/hooks/define.js";
@@ -101,6 +102,46 @@ test("a hook's host is a process of its own that is started again at the same ad
     message: "the hook host died (SIGKILL); starting it again",
   });
 });
+
+test("a host that can't be started again says why", async () => {
+  const projectDir = await temporaryDir();
+  const hook = `{ [Symbol.for("genenv.hook")]: "reward", name: "one", groundTruth: z.unknown(),
+    uses: [], concurrency: null, score: () => 1 }`;
+  const path = join(projectDir, "reward.ts");
+  await writeFile(path, `import { z } from "zod"; export default ${hook};`);
+  const reward = { kind: "file", path, exportName: "default" } as const;
+  const host = await startHost("", { modules: { ...noModules, reward }, projectDir });
+  // The compiled hook, which a new host would load.
+  await rm(join(projectDir, ".genenv"), { recursive: true });
+  process.kill(host.pid, "SIGKILL");
+  const lost = (): unknown =>
+    host.events.find((event) => event.type === "warning" && event.code === "hook-host-lost");
+  await expect.poll(lost, { timeout: 20_000 }).toBeDefined();
+  expect(lost()).toMatchObject({
+    message: expect.stringMatching(
+      /^the hook host can't be started again: .*reward\.ts failed while it was loaded: .*Cannot find module/,
+    ),
+  });
+});
+
+test("what goes wrong in the host itself comes back as an error of its own", async () => {
+  const path = join(await temporaryDir(), "s.sock");
+  const { addresses, close } = await openDoors([{ listen: { path }, token: null }], {
+    handle: () => Promise.reject(new TypeError("no such table")),
+    log: () => {},
+  });
+  const client = await connectTo({ address: addresses[0] as string });
+  const { header, payload } = await client.send(Op.SCORE, scorePayload(["a"]));
+  expect(header.kind).toBe(Kind.ERROR);
+  expect(JSON.parse(payload.toString("utf8"))).toEqual({
+    code: "host-error",
+    message: "no such table",
+    hint: null,
+  });
+  await close();
+});
+
+const noModules = { reward: null, environment: null, curriculum: null, algorithms: null };
 
 function canConnect(address: string): Promise<boolean> {
   return new Promise((resolve) => {

@@ -1,10 +1,13 @@
 """What keeps a run from working on a joined cluster: judged from the nodes' own reports."""
 
 import socket
+import sys
+import types
 from pathlib import Path
+from typing import Any
 
 import pytest
-from genenv import cluster
+from genenv import cluster, cluster_check
 from genenv.cluster_check import (
     Free,
     Need,
@@ -200,3 +203,85 @@ def test_roles_that_share_their_devices_must_ask_for_the_same() -> None:
     with pytest.raises(ConfigError, match="agent 1 x 8 and environment 1 x 4") as caught:
         needs_of(roles, share=True)
     assert caught.value.code == "share-differs"
+
+
+class _Ray(types.ModuleType):
+    """As much of Ray as is asked: two live nodes, and an answer (or none) from each."""
+
+    def __init__(self, late: list[str], failure: Exception | None) -> None:
+        super().__init__("ray")
+        self._late, self._failure = late, failure
+
+    def remote(self, **_: object) -> Any:
+        def bind(_function: object) -> Any:
+            asked = types.SimpleNamespace(remote=lambda name, *_: name)
+            return types.SimpleNamespace(options=lambda **_: asked)
+
+        return bind
+
+    def nodes(self) -> list[dict[str, object]]:
+        return [{"Alive": True, "NodeManagerAddress": at, "NodeID": at} for at in ("n1", "n2")]
+
+    def wait(self, answers: list[str], **_: object) -> tuple[list[str], list[str]]:
+        return [at for at in answers if at not in self._late], self._late
+
+    def get(self, _answers: list[str]) -> list[NodeReport]:
+        raise self._failure or AssertionError("nobody answered")
+
+
+def _with_ray(monkeypatch: pytest.MonkeyPatch, ray: types.ModuleType) -> None:
+    strategies = types.ModuleType("ray.util.scheduling_strategies")
+    strategies.NodeAffinitySchedulingStrategy = lambda *_, **__: None  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setitem(sys.modules, "ray.util", types.ModuleType("ray.util"))
+    monkeypatch.setitem(sys.modules, "ray.util.scheduling_strategies", strategies)
+
+
+def test_nodes_that_give_no_answer_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _with_ray(monkeypatch, _Ray(late=["n2"], failure=None))
+    with pytest.raises(WorkerError) as caught:
+        cluster_check.ask_nodes(tmp_path, [], None)
+    assert caught.value.code == "node-silent"
+    assert caught.value.message == "these nodes of the Ray cluster gave no answer in 60 s: n2"
+    assert caught.value.hint == (
+        "look into Ray's logs there; ray status says what the nodes are doing"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_node_that_cannot_run_the_package_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failure = ModuleNotFoundError("No module named 'genenv'")
+    _with_ray(monkeypatch, _Ray(late=[], failure=failure))
+    with pytest.raises(WorkerError) as caught:
+        cluster_check.ask_nodes(tmp_path, [], None)
+    assert caught.value.code == "node-silent"
+    assert caught.value.message == (
+        "a node of the Ray cluster could not run genenv's Python: No module named 'genenv'"
+    )
+
+
+def test_a_cluster_with_another_run_in_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = types.ModuleType("ray")
+    ray.get_actor = lambda *_, **__: "somebody's"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setattr(cluster_check, "_FREE_SECONDS", 0.01)
+    monkeypatch.setattr(cluster_check.time, "sleep", lambda _seconds: None)
+    with pytest.raises(WorkerError) as caught:
+        cluster_check.refuse_busy_cluster()
+    assert caught.value.code == "cluster-busy"
+    assert "another veRL run works on this Ray cluster" in caught.value.message
+    assert caught.value.hint == "wait for it to end, or start a cluster of its own for this run"
+
+
+def test_a_cluster_whose_last_run_is_gone_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_actor(*_: object, **__: object) -> None:
+        raise ValueError("no such actor")
+
+    ray = types.ModuleType("ray")
+    ray.get_actor = no_actor  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    cluster_check.refuse_busy_cluster()

@@ -1,15 +1,17 @@
 /** Errors that a user can cause and no other test is about: code, words, place and next step. */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
-import type { GenEnvError } from "../../bridge/errors.js";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { type GenEnvError, inOurWords } from "../../bridge/errors.js";
 import { startHookHost } from "../../bridge/hooks/host.js";
 import { examine } from "../../bridge/python/doctor.js";
 import { resolveModel } from "../../bridge/python/models.js";
 import { ensurePython } from "../../bridge/python/setup.js";
+import { runAction } from "../../sdk/cli/exit.js";
 import { writeDataset } from "../../sdk/data/write.js";
 import { openResultFile } from "../../sdk/eval/result-file.js";
 import { writeReportAtEnd } from "../../sdk/report/at-end.js";
+import { readPage } from "../../sdk/report/write.js";
 import { fakeMachine, fakePython, writeScript } from "../bridge/python-fakes.js";
 import { rejectionOf, tempFolder, thrownBy } from "./temp.js";
 
@@ -101,4 +103,62 @@ test("a report that can't be written at a run's end is a warning: report-failed"
       expect.stringMatching(/^the run's report was not written: row 1: .*; try genenv report$/),
     ],
   ]);
+});
+
+test("a report's page that isn't built: report-page", () => {
+  const folder = tempFolder();
+  expect(facts(thrownBy(() => readPage(folder)))).toEqual({
+    code: "report-page",
+    message: "the report's page is not built",
+    hint: "run npm run build, or install genenv again",
+    place: { file: join(folder, "page.js") },
+  });
+});
+
+test("a full disk, wherever it shows: disk-full", () => {
+  const thrown = thrownBy(() => writeFileSync("/dev/full", "x"));
+  expect(facts(inOurWords(thrown) as Error)).toEqual({
+    code: "disk-full",
+    message: "no room is left on the disk: ENOSPC: no space left on device, write",
+    hint: "make room, or take another disk: trainer.default_local_dir for runs, TMPDIR for temporary files",
+    place: null,
+  });
+});
+
+test("a folder without access, and one on a read-only file system: no-access", () => {
+  const denied = { code: "EACCES", syscall: "mkdir", path: "/runs/one" };
+  const error = Object.assign(new Error("EACCES: permission denied, mkdir '/runs/one'"), denied);
+  expect(facts(inOurWords(error) as Error)).toEqual({
+    code: "no-access",
+    message: "access is denied: EACCES: permission denied, mkdir '/runs/one'",
+    hint: "give yourself the right, or take another folder",
+    place: { file: "/runs/one" },
+  });
+});
+
+test("errors that say more by themselves stay as they are", () => {
+  const watchers = Object.assign(new Error("ENOSPC: System limit for number of file watchers"), {
+    code: "ENOSPC",
+    syscall: "watch",
+  });
+  for (const error of [watchers, new TypeError("x"), "text"]) expect(inOurWords(error)).toBe(error);
+});
+
+test("a full disk leaves the command line with its code and what to do", async () => {
+  const written = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  const before = process.exitCode;
+  try {
+    await runAction({}, async () => {
+      writeFileSync("/dev/full", "x");
+      return 0;
+    });
+    expect(process.exitCode).toBe(1);
+    expect(written.mock.calls.flat().join("")).toBe(
+      "error: no room is left on the disk: ENOSPC: no space left on device, write\n" +
+        "  next: make room, or take another disk: trainer.default_local_dir for runs, TMPDIR for temporary files\n",
+    );
+  } finally {
+    written.mockRestore();
+    process.exitCode = before;
+  }
 });

@@ -48,7 +48,7 @@ describe("run", () => {
     const { code, screen } = await run(fakeParts());
     expect(code).toBe(0);
     expect(screen.text).toMatch(/^run one in \/.*\/runs\/one\n/);
-    expect(screen.text).toContain("epoch 1/2  |  agent reward 0.250");
+    expect(screen.text).toContain("epoch 1/2 | agent 0.250");
     expect(screen.text).toMatch(/done: 2 epochs in .*\n {2}run .*\n {2}checkpoint \/c\n$/);
   });
 

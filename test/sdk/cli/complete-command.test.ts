@@ -128,6 +128,18 @@ describe("the scripts", () => {
     expect(line("init", "--template", "to")).toBe("tool-calling");
   });
 
+  test("of fish completes a line, where there is a fish", { timeout: 60_000 }, ({ skip }) => {
+    if (!has("fish")) skip();
+    const line = (words: string): string => {
+      const program = `genenv complete fish | source; complete -C"genenv ${words}"`;
+      const env = { ...process.env, PATH: `${bin}:${process.env.PATH}`, HOME: tempFolder() };
+      return execFileSync("fish", ["-c", program], { encoding: "utf8", env }).trim();
+    };
+    expect(line("rep")).toBe("report\twrite a run's report: one page, all inside");
+    expect(line("run genenv.hooks.rew")).toBe("genenv.hooks.reward=\ta key of the configuration");
+    expect(line("init --template to")).toMatch(/^tool-calling\t/);
+  });
+
   test.each([
     ["bash", ["-n"]],
     ["zsh", ["-n"]],
