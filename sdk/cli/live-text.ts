@@ -1,6 +1,7 @@
+import { formatDuration } from "../duration.js";
 import type { LiveState } from "./live-state.js";
 import { timeLeftMs } from "./progress-state.js";
-import { formatDuration, toSafeText } from "./progress-text.js";
+import { toSafeText } from "./progress-text.js";
 
 const blocks = "▁▂▃▄▅▆▇█";
 const labelWidth = 20;

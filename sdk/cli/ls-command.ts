@@ -1,8 +1,8 @@
+import { formatDuration } from "../duration.js";
 import { findRun, listRuns } from "../find-run.js";
 import { describeRun, type RunDescription } from "../run/describe.js";
 import { exitCode } from "./exit.js";
 import type { Output } from "./progress.js";
-import { formatDuration } from "./progress-text.js";
 
 interface Streams {
   output: Output;

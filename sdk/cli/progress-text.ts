@@ -1,3 +1,4 @@
+import { formatDuration } from "../duration.js";
 import type { RunEvent } from "../run/events.js";
 import { failureCounts, type ProgressState, timeLeftMs } from "./progress-state.js";
 
@@ -100,11 +101,3 @@ const isCount = (name: string): boolean => name.startsWith("tasks/") || name ===
 
 const formatNumber = (name: string, value: number): string =>
   isCount(name) ? String(value) : value.toFixed(3);
-
-/** 5 s, 2 min 5 s, 1 h 5 min. */
-export function formatDuration(ms: number): string {
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
-}

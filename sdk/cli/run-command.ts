@@ -1,4 +1,5 @@
 import { resolveConfig } from "../config/resolve.js";
+import { formatDuration } from "../duration.js";
 import { findRun } from "../find-run.js";
 import type { RunEvent, RunResult } from "../run/events.js";
 import type { RunParts } from "../run/parts.js";
@@ -8,7 +9,6 @@ import { type Run, startRun } from "../run.js";
 import { type RunArguments, splitArguments } from "./arguments.js";
 import { exitCode } from "./exit.js";
 import { type Output, type Progress, showProgress } from "./progress.js";
-import { formatDuration } from "./progress-text.js";
 
 // A rollout is given up at once; an update under way is finished and saved, which a large model takes a while for.
 const stopWithinMs = 90_000;

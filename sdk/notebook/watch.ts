@@ -1,6 +1,6 @@
 import { type LiveState, newLive, trackLive } from "../cli/live-state.js";
 import { timeLeftMs } from "../cli/progress-state.js";
-import { formatDuration } from "../cli/progress-text.js";
+import { formatDuration } from "../duration.js";
 import type { RunResult } from "../run/events.js";
 import { totalEpochs } from "../run/total-epochs.js";
 import type { Run } from "../run.js";

@@ -85,7 +85,7 @@ function curveChart(
   return {
     title,
     about,
-    legend: names.map((label, place) => ({ label, color: colorAt(place) })),
+    legend: legendOf(names),
     options: (width) => curveOptions(points, names, share === true, width),
     table: () => byEpoch(points, names),
   };
@@ -165,7 +165,7 @@ function anyMetric(runs: readonly ReportRun[]): HTMLElement | null {
   const chart: Chart = {
     title: "Any metric",
     about: "All of metrics.jsonl, with what veRL measures.",
-    legend: names.map((label, place) => ({ label, color: colorAt(place) })),
+    legend: legendOf(names),
     controls: field("Metric", select),
     options: (width) => curveOptions(points(), names, false, width),
     table: () => byEpoch(points(), names),
@@ -173,3 +173,7 @@ function anyMetric(runs: readonly ReportRun[]): HTMLElement | null {
   const figure = toFigure(chart);
   return figure;
 }
+
+/** A single line needs none. */
+const legendOf = (names: readonly string[]): Chart["legend"] =>
+  names.length > 1 ? names.map((label, place) => ({ label, color: colorAt(place) })) : undefined;

@@ -46,7 +46,7 @@ export function toFigure(chart: Chart): HTMLElement {
       {},
       h("h3", {}, chart.title),
       h("p", {}, chart.about),
-      chart.legend && chart.legend.length > 1 ? legendOf(chart.legend) : null,
+      chart.legend ? legendOf(chart.legend) : null,
       chart.controls ?? null,
     ),
     picture,

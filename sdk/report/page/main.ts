@@ -1,3 +1,4 @@
+import { formatDuration } from "../../duration.js";
 import type { ReportData, ReportRun } from "../data.js";
 import { failureChart, reasonChart, timeChart } from "./breakdowns.js";
 import { sizeChart, successHistogram } from "./curriculum.js";
@@ -117,7 +118,7 @@ function tilesOf(run: ReportRun, rows: TaskRow[], data: ReportData): HTMLElement
     ["environment reward", show(last("environment", "env/reward_mean"))],
     ["tasks written", show(new Set(written.map((row) => row.id)).size)],
     ["kept", show(kept)],
-    ["minutes", show(Math.round(ms / 6000) / 10)],
+    ["time", formatDuration(ms)],
   ];
   return h(
     "section",

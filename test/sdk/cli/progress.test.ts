@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { showProgress } from "../../../sdk/cli/progress.js";
 import { newProgress, timeLeftMs, track } from "../../../sdk/cli/progress-state.js";
-import { formatDuration, toSafeText } from "../../../sdk/cli/progress-text.js";
+import { toSafeText } from "../../../sdk/cli/progress-text.js";
+import { formatDuration } from "../../../sdk/duration.js";
 import type { RunEvent } from "../../../sdk/run/events.js";
 
 const phase = (
