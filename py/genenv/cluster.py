@@ -48,6 +48,11 @@ class Cluster:
     runtime_env: dict[str, Any]
     folder: Path | None
 
+    @property
+    def logs(self) -> Path | None:
+        """Ray's logs of every worker; None in a cluster that isn't ours."""
+        return self.folder / "session_latest" / "logs" if self.folder else None
+
 
 def python_path() -> str:
     """PYTHONPATH for child processes: this package's folder first."""
@@ -217,7 +222,7 @@ def stop(cluster: Cluster, logs: Path) -> None:
     """End our cluster and keep its logs; a cluster that was there before is only left."""
     import ray
 
-    session = cluster.folder / "session_latest" / "logs" if cluster.folder else None
+    session = cluster.logs
     # A cluster that has lost a part of itself may not answer; what is left of it is killed then.
     shutdown = threading.Thread(target=ray.shutdown, name="ray-shutdown", daemon=True)
     shutdown.start()

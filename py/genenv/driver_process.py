@@ -58,6 +58,18 @@ def last_words(log_file: Path) -> str:
     return "(no log)"
 
 
+def error_in_ray_logs(pid: int, folder: Path) -> str | None:
+    """The last exception that a worker of Ray's, or a process below one, wrote of itself."""
+    for file in sorted(folder.glob("worker-*")):
+        text = file.read_text(errors="replace")
+        if not file.stem.endswith(f"-{pid}"):
+            text = "\n".join(line for line in text.splitlines() if f" pid={pid})" in line)
+        point = point_of(text)
+        if _EXCEPTION.match(point):
+            return point
+    return None
+
+
 def died(who: str, code: str, process: subprocess.Popen[bytes], log_file: Path) -> WorkerError:
     """What to say of a process that ended unasked: how, and the point of its log."""
     status = exit_code(process)

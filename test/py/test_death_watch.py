@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from genenv.loop.death_watch import DeathWatch, descendants
@@ -42,9 +43,11 @@ def watch() -> Iterator[Callable[..., DeathWatch]]:
     started: list[DeathWatch] = []
 
     def start(
-        fork_server: int | None = None, on_death: Callable[[], None] = lambda: None
+        fork_server: int | None = None,
+        on_death: Callable[[], None] = lambda: None,
+        ray_logs: Path | None = None,
     ) -> DeathWatch:
-        started.append(DeathWatch(fork_server, "look here", on_death))
+        started.append(DeathWatch(fork_server, ray_logs, "look here", on_death))
         return started[-1]
 
     yield start
@@ -81,6 +84,27 @@ def test_a_death_is_named(
     assert error is not None
     assert str(error) == f"{name} (process {process.pid}) died"
     assert (error.code, error.hint) == ("worker-died", "look here")
+
+
+def test_a_death_is_explained_by_the_last_error_in_the_process_own_log(
+    spawn: Spawn, watch: Callable[..., DeathWatch], tmp_path: Path
+) -> None:
+    watched = watch(ray_logs=tmp_path)
+    process = spawn("VLLM::EngineCore")
+    assert watched.cause() is None
+    # vLLM's engine writes where its server does, beside others.
+    mine = f"(EngineCore pid={process.pid}) ERROR 11-30 19:58:50 [core.py:1510] "
+    (tmp_path / "worker-ab-02-7.out").write_text(
+        f"{mine}Traceback (most recent call last):\n"
+        f'{mine}  File "core.py", line 1, in start\n'
+        f"{mine}ValueError: the model's max seq len needs 2 GiB\n"
+        "(EngineCore pid=1) ERROR 11-30 19:58:51 [core.py:9] KeyError: another's\n"
+    )
+    kill(process)
+    told = str(watched.cause())
+    assert told.endswith(
+        "died; the last error in its log: ValueError: the model's max seq len needs 2 GiB"
+    )
 
 
 def test_the_fork_server_is_known_by_its_pid_and_explains_the_most(

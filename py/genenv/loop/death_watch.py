@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from genenv.driver_process import error_in_ray_logs
 from genenv.errors import WorkerError
 from genenv.private_folder import start_of
 from genenv.watch import Watch
@@ -39,9 +40,16 @@ class Watched:
 class DeathWatch(Watch):
     """Looks twice a second whether every process that must live still does."""
 
-    def __init__(self, fork_server: int | None, hint: str, on_death: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        fork_server: int | None,
+        ray_logs: Path | None,
+        hint: str,
+        on_death: Callable[[], None],
+    ) -> None:
         """``on_death`` is called once, in the watching thread; ``hint`` is the error's."""
         self._fork_server = fork_server
+        self._ray_logs = ray_logs
         self._hint = hint
         self._watched: set[Watched] = set()
         super().__init__("death-watch", _POLL_SECONDS, on_death)
@@ -50,8 +58,11 @@ class DeathWatch(Watch):
         """The death that explains the most; new processes are watched from here on."""
         dead = sorted(one for one in self._watched if start_of(one.pid) != one.start)
         if dead:
+            logs = self._ray_logs
+            error = error_in_ray_logs(dead[0].pid, logs) if logs else None
+            last = "" if error is None else f"; the last error in its log: {error}"
             return WorkerError(
-                f"{dead[0].name} (process {dead[0].pid}) died",
+                f"{dead[0].name} (process {dead[0].pid}) died{last}",
                 code="worker-died",
                 hint=self._hint,
             )

@@ -98,6 +98,7 @@ class Stack:
         report("starting " + " and ".join(configs))
         self._watch = DeathWatch(
             self._fork_server.pid if self._fork_server else None,
+            self._cluster.logs if self._cluster else None,
             f"the system ends processes when memory runs out; see {self.logs}, "
             f"and go on with: npx genenv resume {self.logs.parent}",
             self._give_up,
