@@ -1,6 +1,7 @@
 /** A connection's file in shared memory, from which large payloads are read at once and not by 64 KB from a socket. */
 import { randomBytes } from "node:crypto";
-import { closeSync, existsSync, openSync, readSync, rmSync, writeSync } from "node:fs";
+import { closeSync, existsSync, openSync, readdirSync, readSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
 import { badFrame, MAPPED_BYTES } from "../wire.js";
 
 export type MappedFile = {
@@ -12,10 +13,12 @@ export type MappedFile = {
 
 const FOLDER = "/dev/shm";
 
+const nameFor = (pid: number): string => `genenv-${pid}-`;
+
 /** Null where there is no shared memory, or not enough of it: then everything goes through the socket. */
 export function createMappedFile(): MappedFile | null {
   if (!existsSync(FOLDER)) return null;
-  const path = `${FOLDER}/genenv-${process.pid}-${randomBytes(8).toString("hex")}`;
+  const path = join(FOLDER, `${nameFor(process.pid)}${randomBytes(8).toString("hex")}`);
   const fd = openReserved(path);
   if (fd === null) return null;
   return {
@@ -37,6 +40,13 @@ export function createMappedFile(): MappedFile | null {
       rmSync(path, { force: true });
     },
   };
+}
+
+/** Removes what a process that has ended had no time to: files of connections whose clients never opened them. */
+export function removeMappedFilesOf(pid: number): void {
+  if (!existsSync(FOLDER)) return;
+  const left = readdirSync(FOLDER).filter((name) => name.startsWith(nameFor(pid)));
+  for (const name of left) rmSync(join(FOLDER, name), { force: true });
 }
 
 /** The file with its memory reserved: a page that is missing later would kill the client with a signal. */

@@ -8,6 +8,7 @@ import type { Op } from "../wire.js";
 import { failureEvent, type HookHostEvent } from "./host-event.js";
 import type { FromHost, HostReload, HostStart } from "./host-main.js";
 import type { HookInfo } from "./load.js";
+import { removeMappedFilesOf } from "./mapped-file.js";
 import type { Limits, ModuleSet } from "./messages.js";
 import { ownFile } from "./own-file.js";
 import type { Door } from "./server.js";
@@ -51,7 +52,12 @@ export async function superviseHost(options: SuperviseOptions): Promise<Supervis
   const launch = async (): Promise<{ addresses: string[]; info: HookInfo }> => {
     const startedMs = performance.now();
     const child = forkHost(options);
-    const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+    const ended = new Promise<void>((resolve) =>
+      child.once("exit", () => {
+        if (child.pid !== undefined) removeMappedFilesOf(child.pid);
+        resolve();
+      }),
+    );
     current = { child, ended };
     const { limits, logFile } = options;
     const start: HostStart = {

@@ -137,7 +137,12 @@ def _all_mapped_segments() -> set[Path]:
 
 
 def _remove_abandoned_segments(since: float) -> None:
-    """Remove what a whole killed run may have left: named as veRL's, newer, mapped by nobody."""
+    """Remove what a killed run may have left: a dead hook host's, or veRL's that nobody maps."""
+    for path in _segments(["genenv-"]):
+        # bridge/hooks/mapped-file.ts: genenv-PID-RANDOM, held open by its host and not mapped.
+        pid = path.name.split("-")[1]
+        if pid.isdigit() and start_of(int(pid)) is None and _is_ours(path, since):
+            path.unlink(missing_ok=True)
     candidates = [path for path in _segments(_SHARED_NAMES) if _is_ours(path, since)]
     if not candidates:
         return

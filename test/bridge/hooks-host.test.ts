@@ -91,8 +91,12 @@ test("a hook's host is a process of its own that is started again at the same ad
   const { pid, address } = host;
   expect(pid).not.toBe(process.pid);
   const client = await connectTo(host);
+  // This client is offered shared memory, and doesn't open it.
+  const path = (await client.send(Op.HELLO, Buffer.alloc(0))).payload.toString("utf8");
+  expect((await stat(path)).size).toBe(MAPPED_BYTES);
   process.kill(pid, "SIGKILL");
   await client.closed;
+  await expect.poll(() => stat(path).catch((error) => error.code)).toBe("ENOENT");
   await expect.poll(() => host.pid, { timeout: 20_000 }).not.toBe(pid);
   await expect.poll(() => canConnect(address), { timeout: 20_000 }).toBe(true);
   expect(host.address).toBe(address);

@@ -134,6 +134,23 @@ def test_a_sweep_takes_veRLs_segments_of_a_dead_run_and_leaves_those_in_use(tmp_
     used.unlink()
 
 
+def test_a_sweep_takes_a_dead_hook_hosts_segments_and_leaves_a_living_ones(tmp_path: Path) -> None:
+    make_folder(tmp_path, a_dead_owner())
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    dead = Path(f"/dev/shm/genenv-{gone.pid}-test")
+    living = Path(f"/dev/shm/genenv-{os.getpid()}-test")
+    try:
+        for path in (dead, living):
+            path.write_bytes(b"x")
+        private_folder.sweep(tmp_path)
+        assert not dead.exists()
+        assert living.exists()
+    finally:
+        for path in (dead, living):
+            path.unlink(missing_ok=True)
+
+
 @pytest.mark.parametrize("owner", [{}, {"host": "another machine", "processStart": 1}])
 def test_a_sweep_leaves_the_folder_of_an_owner_that_lives_or_cannot_be_asked(
     tmp_path: Path, owner: dict[str, object]
