@@ -60,8 +60,13 @@ test("another machine's lock holds, and the file to remove is named", () => {
   const dir = tempFolder();
   writeLock(dir, { host: "elsewhere" });
   const error = thrownBy(() => lockRun(dir));
-  expect(error).toMatchObject({ code: "run-busy" });
-  expect((error as Error & { hint: string }).hint).toContain(join(dir, "run.json"));
+  const { pid, startedAt } = lockOf(dir);
+  expect(error).toMatchObject({
+    code: "run-busy",
+    message: `the run is still under way: process ${pid} on elsewhere has been at it since ${startedAt}`,
+    place: { file: dir },
+    hint: `stop that process first; if elsewhere has no such process, remove ${join(dir, "run.json")}`,
+  });
 });
 
 test("letting go leaves another's lock alone", () => {
