@@ -1,3 +1,4 @@
+import { isAscii } from "node:buffer";
 import { badFrame } from "./wire.js";
 
 /**
@@ -18,16 +19,38 @@ const METADATA_V5 = 4;
 
 /** Throws a HookError "bad-frame" for bytes that are anything else. */
 export function readTextBatch(payload: Uint8Array): TextBatch {
-  try {
+  return checked(() => {
     const schema = readMessage(payload, 0, SCHEMA);
     const names = readSchema(schema.header);
     const message = readMessage(payload, schema.end, RECORD_BATCH);
     return readRecordBatch(payload, names, message);
+  });
+}
+
+/** How many rows a batch says it has, and has room for; nothing else of it is checked. */
+export function readRowCount(payload: Uint8Array): number {
+  return checked(() => {
+    const schema = readMessage(payload, 0, SCHEMA);
+    const rows = rowsOf(readMessage(payload, schema.end, RECORD_BATCH));
+    if (4 * rows > payload.length) throw badFrame(`has ${rows} rows in ${payload.length} bytes`);
+    return rows;
+  });
+}
+
+function checked<T>(read: () => T): T {
+  try {
+    return read();
   } catch (error) {
     // DataView's own bounds check is ours: a table that points outside the payload.
     if (error instanceof RangeError) throw badFrame(`holds broken Arrow data (${error.message})`);
     throw error;
   }
+}
+
+function rowsOf(message: IpcMessage): number {
+  const rows = message.header.int64(0);
+  if (rows < 0 || rows > 1 << 24) throw badFrame(`has ${rows} rows`);
+  return rows;
 }
 
 type IpcMessage = { header: FlatTable; bodyStart: number; bodyLength: number; end: number };
@@ -72,10 +95,9 @@ function readSchema(schema: FlatTable): string[] {
 }
 
 function readRecordBatch(payload: Uint8Array, names: string[], message: IpcMessage): TextBatch {
-  const rows = message.header.int64(0);
+  const rows = rowsOf(message);
   const nodes = message.header.vector(1);
   const buffers = message.header.vector(2);
-  if (rows < 0 || rows > 1 << 24) throw badFrame(`has ${rows} rows`);
   if (nodes.length !== names.length || buffers.length !== 3 * names.length) {
     throw badFrame(
       `has ${nodes.length} nodes and ${buffers.length} buffers for ${names.length} columns`,
@@ -133,14 +155,25 @@ function textColumn(
     before = offset;
   }
   if (before > dataAt.length) throw badFrame(`has offsets past the data of column "${name}"`);
-  const bytes = Buffer.from(payload.buffer, payload.byteOffset + dataAt.start, dataAt.length);
+  const bytes = Buffer.from(payload.buffer, payload.byteOffset + dataAt.start, before);
+  const text = shortText(bytes, rows);
   return {
     get(row) {
       if (validity !== null && ((validity[row >> 3] as number) & (1 << (row & 7))) === 0)
         return null;
+      if (text !== null) return text.substring(offsets[row] as number, offsets[row + 1] as number);
       return bytes.toString("utf8", offsets[row], offsets[row + 1]);
     },
   };
+}
+
+/** Bytes a value up to which it is cheaper to decode a column as one and to cut it. */
+const SHORT_BYTES = 64;
+
+/** All of a column of short values where bytes and characters are the same; else null. */
+function shortText(bytes: Buffer, rows: number): string | null {
+  if (bytes.length > SHORT_BYTES * rows || !isAscii(bytes)) return null;
+  return bytes.toString("latin1");
 }
 
 /** A flatbuffers table: fields by number, absent ones give the default. */

@@ -8,7 +8,8 @@
  * Request payloads are one Arrow IPC stream of one batch whose columns are all utf8 (hello: the token's bytes;
  * describe: empty). Replies are Arrow too, except REPLY_F64 (a raw float64 a row) and ERROR (JSON).
  * On one machine the reply to hello names a file of MAPPED_BYTES in shared memory, the connection's own: a request's
- * payload may lie in it, and its frame (REQUEST_MAPPED) then says where: u32 offset, u32 length.
+ * payload may lie in it, and its frame (REQUEST_MAPPED) then says where: u32 offset, u32 length. A client that makes a
+ * pipe at that name + PIPE_SUFFIX before its next frame may get frames of up to PIPE_REPLY_BYTES through it.
  * Text: what UTF-8 can't hold (a lone surrogate) is sent as U+FFFD, by both sides.
  */
 import { HookError } from "./errors.js";
@@ -20,6 +21,9 @@ export const MAX_PAYLOAD_BYTES = 1 << 28;
 /** The bound on a connection that has not yet shown its token. */
 export const MAX_HELLO_BYTES = 1 << 12;
 export const MAPPED_BYTES = 1 << 24;
+export const PIPE_SUFFIX = ".replies";
+/** PIPE_BUF of Linux: so much is written to a pipe as a whole or not at all. */
+export const PIPE_REPLY_BYTES = 1 << 12;
 
 export const Op = {
   HELLO: 0,

@@ -1,14 +1,15 @@
 /** Answers the hook plane's requests with whatever runs rows: a pool of workers, or this thread. */
-import { readTextBatch, type TextBatch } from "../arrow-read.js";
+import { readRowCount, readTextBatch, type TextBatch } from "../arrow-read.js";
 import type { ReplyColumn } from "../arrow-write.js";
 import { HookError } from "../errors.js";
 import { Column, JSON_COLUMNS, Kind, Op, RESULT_COLUMNS, RESULT_KINDS } from "../wire.js";
 import { whereOf } from "./columns.js";
+import type { Handler, Reply } from "./connection.js";
 import type { PoolReply, PoolRequest } from "./job.js";
 import { toWireJson } from "./json.js";
 import type { HookInfo } from "./load.js";
 import { hookName } from "./names.js";
-import type { Handler, Reply } from "./server.js";
+import type { Where } from "./result.js";
 import type { Failed, RewardResult } from "./types.js";
 
 export type RunRows = (request: PoolRequest, signal: AbortSignal) => Promise<PoolReply>;
@@ -24,7 +25,7 @@ export type HandlerOptions = {
 export function createHandler({ info, hasAlgorithms, run, onFailure }: HandlerOptions): Handler {
   const missing = missingHooks(info, hasAlgorithms);
   const reportFirst = firstOfEachKind(onFailure);
-  return async ({ header, payload }, signal, release) => {
+  return async ({ header, payload, signal, release, lane }) => {
     const { op, id, attempt } = header;
     if (op === Op.DESCRIBE) return jsonReply([{ json: toWireJson(info) }]);
     const word = missing.get(op);
@@ -40,23 +41,35 @@ export function createHandler({ info, hasAlgorithms, run, onFailure }: HandlerOp
         hint: "give defineReward an `extract(response)`",
       });
     }
-    const batch = readTextBatch(payload);
-    const where = whereOf(hookName(op, info), batch);
-    const reply = await run({ id, op, attempt, rows: batch.rows, payload, where, release }, signal);
+    const rows = readRowCount(payload);
+    // Workers decode the batch; this thread only for its messages.
+    const batch = once(() => readTextBatch(payload));
+    const wheres = once(() => whereOf(hookName(op, info), batch()));
+    const where = (row: number): Where => wheres()(row);
+    const reply = await run({ id, op, attempt, rows, payload, where, release, lane }, signal);
+    if (reply.isSent) return null;
     reportFirst(op, reply, batch);
-    return op === Op.SCORE ? await scoreReply(reply) : jsonReply(jsonRows(reply, batch.rows));
+    return op === Op.SCORE ? await scoreReply(reply) : jsonReply(jsonRows(reply, rows));
+  };
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | null = null;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
   };
 }
 
 function firstOfEachKind(
   onFailure: (failure: Failed) => void,
-): (op: Op, reply: PoolReply, batch: TextBatch) => void {
+): (op: Op, reply: PoolReply, batch: () => TextBatch) => void {
   const seen = new Set<string>();
   return (op, { others }, batch) => {
     for (const [row, result] of others) {
       if (result.kind !== "failed" || seen.has(`${op} ${result.code}`)) continue;
       seen.add(`${op} ${result.code}`);
-      onFailure({ ...result, reason: result.reason + sampleText(op, batch, row) });
+      onFailure({ ...result, reason: result.reason + sampleText(op, batch(), row) });
     }
   };
 }

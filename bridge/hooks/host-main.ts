@@ -3,12 +3,13 @@ import { appendFileSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { GenEnvError } from "../errors.js";
 import type { Op } from "../wire.js";
+import type { Handler } from "./connection.js";
 import { createHandler } from "./handler.js";
 import { takeJournal } from "./journal.js";
 import type { HookInfo } from "./load.js";
 import type { Limits, ModuleSet } from "./messages.js";
 import { Pool } from "./pool.js";
-import { type Door, type Handler, openDoors } from "./server.js";
+import { type Door, openDoors } from "./server.js";
 import type { Failed } from "./types.js";
 
 export type HostStart = {
@@ -72,8 +73,9 @@ async function serve(start: HostStart): Promise<((modules: ModuleSet) => Promise
   };
   try {
     let loaded = await load(start.modules);
-    const handle: Handler = (frame, signal, release) => loaded.handle(frame, signal, release);
-    const { addresses } = await openDoors(start.doors, { handle, log });
+    const handle: Handler = (request) => loaded.handle(request);
+    const onLaneClosed = (lane: number): void => loaded.pool.forgetLane(lane);
+    const { addresses } = await openDoors(start.doors, { handle, log, onLaneClosed });
     tell({ type: "ready", addresses, info: loaded.info });
     return async (modules) => {
       const { pool } = loaded;

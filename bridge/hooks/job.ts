@@ -1,6 +1,7 @@
 /** A request under way in the pool, and the blocks of rows it is handed out in. */
-import type { Op } from "../wire.js";
+import { encodeHeader, Kind, Op } from "../wire.js";
 import type { RowResult } from "./ops.js";
+import { MAX_LANE_ROWS, type ReplyLane } from "./reply-lane.js";
 import type { Where } from "./result.js";
 import {
   createRequestMemory,
@@ -20,10 +21,17 @@ export type PoolRequest = {
   where(row: number): Where;
   /** Called when no worker can read the payload any more; never where one was killed over it. */
   release(): void;
+  /** By which a worker may answer; null where this thread does. */
+  lane: ReplyLane | null;
 };
 
 /** A request's results: plain scores by row, and all others by row number. */
-export type PoolReply = { values: Float64Array; others: Map<number, Exclude<RowResult, number>> };
+export type PoolReply = {
+  values: Float64Array;
+  others: Map<number, Exclude<RowResult, number>>;
+  /** A worker has sent these very results to the client. */
+  isSent: boolean;
+};
 
 export type Job = {
   id: number;
@@ -57,10 +65,12 @@ export function createJob(
   dueMs: number,
   settle: Pick<Job, "resolve" | "reject">,
 ): Job {
+  const memory = createRequestMemory(request.rows);
+  if (canSend(request)) memory.frame.set(plainHeader(request));
   return {
     id,
     request,
-    memory: createRequestMemory(request.rows),
+    memory,
     others: new Map(),
     openRows: request.rows,
     dueMs,
@@ -69,6 +79,15 @@ export function createJob(
     forget: () => {},
     ...settle,
   };
+}
+
+/** Whether a worker may answer a request by itself, if all its results are plain scores. */
+export function canSend({ op, lane, rows }: PoolRequest): boolean {
+  return op === Op.SCORE && lane !== null && rows <= MAX_LANE_ROWS;
+}
+
+function plainHeader({ op, id, rows }: PoolRequest): Buffer {
+  return encodeHeader({ op, kind: Kind.REPLY_F64, attempt: 0, id, length: 8 * rows });
 }
 
 /** Runs of waiting rows among from..to-1, none longer than `blockRows`, as [from, to) pairs. */

@@ -32,7 +32,7 @@ export function createLocalRunner(
       if (typeof result === "number") values[row] = result;
       else others.set(row, result);
     });
-    return { values, others };
+    return { values, others, isSent: false };
   };
 }
 

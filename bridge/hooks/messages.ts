@@ -1,6 +1,7 @@
 /** What the pool and its workers say to each other. */
 import type { Op } from "../wire.js";
 import type { HookInfo } from "./load.js";
+import type { ReplyLane } from "./reply-lane.js";
 
 export type Limits = {
   /** Deadline of a sample. */
@@ -48,9 +49,11 @@ export type BlockMessage = {
   memory: SharedArrayBuffer;
   /** The request's id, where its rows must be noted in the journal before they run. */
   journalId: bigint | null;
+  /** Where the worker answers that finishes the job's last row, if all rows are plain scores. */
+  lane: ReplyLane | null;
 };
 
-export type ToWorker = BlockMessage;
+export type ToWorker = BlockMessage | { type: "lane-closed"; lane: number };
 
 export type FromWorker =
   | { type: "ready"; info: HookInfo; threadPath: string | null }

@@ -4,6 +4,7 @@ import type { Op } from "../wire.js";
 import {
   absorb,
   type Block,
+  canSend,
   createJob,
   isFinished,
   type Job,
@@ -29,7 +30,7 @@ import {
   type SeatEvents,
   terminateSeat,
 } from "./seat.js";
-import { monotonicMs, RowState } from "./shared-memory.js";
+import { Answer, monotonicMs, RequestCell, RowState } from "./shared-memory.js";
 import type { Failed } from "./types.js";
 
 export type PoolOptions = {
@@ -93,7 +94,7 @@ export class Pool {
       const dueMs = monotonicMs() + this.#options.limits.batchTimeoutMs;
       const job = createJob(this.#nextJob++, request, dueMs, { resolve, reject });
       if (request.rows === 0) {
-        resolve({ values: job.memory.values, others: job.others });
+        resolve({ values: job.memory.values, others: job.others, isSent: false });
         return;
       }
       this.#jobs.add(job);
@@ -108,6 +109,13 @@ export class Pool {
       this.#tickWhileBusy();
       this.#pump();
     });
+  }
+
+  /** A connection's pipe is no longer there. */
+  forgetLane(lane: number): void {
+    for (const { worker } of this.#seats) {
+      worker.postMessage({ type: "lane-closed", lane } satisfies ToWorker);
+    }
   }
 
   async close(): Promise<void> {
@@ -215,6 +223,7 @@ export class Pool {
       payload: request.payload,
       memory: memory.buffer,
       journalId: this.#isCareful(request) ? request.id : null,
+      lane: canSend(request) ? request.lane : null,
     };
     seat.worker.postMessage(message);
   }
@@ -229,19 +238,17 @@ export class Pool {
   }
 
   #finish(job: Job): void {
-    this.#close(job);
-    job.resolve({ values: job.memory.values, others: job.others });
+    const isSent = this.#close(job) === Answer.SENT;
+    job.resolve({ values: job.memory.values, others: job.others, isSent });
   }
 
-  #close(job: Job): void {
+  /** Gives what the answer was until now. One that a worker has just taken may be given twice: clients take the first. */
+  #close(job: Job): number {
     job.isClosed = true;
     job.forget();
-    job.memory.cancelled[0] = 1;
+    job.memory.cells[RequestCell.CANCELLED] = 1;
     this.#jobs.delete(job);
-    if (this.#jobs.size === 0 && this.#ticker !== null) {
-      clearInterval(this.#ticker);
-      this.#ticker = null;
-    }
+    return Atomics.exchange(job.memory.cells, RequestCell.ANSWER, Answer.TAKEN);
   }
 
   #cancel(job: Job): void {
@@ -408,6 +415,11 @@ export class Pool {
   }
 
   #tick(): void {
+    if (this.#jobs.size === 0 && this.#ticker !== null) {
+      clearInterval(this.#ticker);
+      this.#ticker = null;
+      return;
+    }
     const now = monotonicMs();
     const { timeoutMs } = this.#options.limits;
     for (const seat of [...this.#seats]) {

@@ -1,26 +1,9 @@
-/** Serves the hook plane's frames on a socket. Knows connections and requests, not what runs them. */
-import { timingSafeEqual } from "node:crypto";
-import { setMaxListeners } from "node:events";
+/** Listens for the hook plane's clients: on a Unix socket of the user's own, and on TCP behind a token. */
 import { chmodSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
-import { GenEnvError, HookError } from "../errors.js";
-import { type Frame, FrameReader } from "../frame-reader.js";
+import { HookError } from "../errors.js";
 import { SharedBuffers } from "../shared-buffers.js";
-import {
-  badFrame,
-  encodeHeader,
-  type Header,
-  Kind,
-  MAPPED_BYTES,
-  MAX_HELLO_BYTES,
-  MAX_PAYLOAD_BYTES,
-  Op,
-} from "../wire.js";
-import { createMappedFile, type MappedFile } from "./mapped-file.js";
-
-export type Reply = { kind: Kind; payload: Uint8Array };
-/** `release` may be called once nobody reads the payload any more. */
-export type Handler = (frame: Frame, signal: AbortSignal, release: () => void) => Promise<Reply>;
+import { type Serving, serveConnection } from "./connection.js";
 
 /** A path, or a host and port (0 picks one). */
 export type Listen = { path: string } | { host: string; port: number };
@@ -36,7 +19,7 @@ export type FrameServer = { address: string; close(): Promise<void> };
 /** Serves the same at every door; the addresses are in the doors' order. */
 export async function openDoors(
   doors: readonly Door[],
-  serving: { handle: Handler; log: (line: string) => void },
+  serving: Serving,
 ): Promise<{ addresses: string[]; close(): Promise<void> }> {
   const servers: FrameServer[] = [];
   const close = async (): Promise<void> => {
@@ -51,9 +34,7 @@ export async function openDoors(
   return { addresses: servers.map(({ address }) => address), close };
 }
 
-async function serveFrames(
-  options: Door & { handle: Handler; log: (line: string) => void },
-): Promise<FrameServer> {
+async function serveFrames(options: Door & Serving): Promise<FrameServer> {
   const { listen } = options;
   const sockets = new Set<Socket>();
   const buffers = new SharedBuffers(KEPT_BYTES);
@@ -102,105 +83,4 @@ function addressOf(server: Server, listen: Listen): string {
   const port = typeof bound === "object" && bound !== null ? bound.port : listen.port;
   const host = listen.host.includes(":") ? `[${listen.host}]` : listen.host;
   return `tcp:${host}:${port}`;
-}
-
-function serveConnection(
-  socket: Socket,
-  buffers: SharedBuffers,
-  options: { token: string | null; handle: Handler; log: (line: string) => void },
-): void {
-  const { token, handle, log } = options;
-  const peer = socket.remoteAddress ?? "local";
-  const requests = new AbortController();
-  // A listener a request under way, and a client may have many.
-  setMaxListeners(0, requests.signal);
-  const isLocal = socket.remoteAddress === undefined;
-  let mapped: MappedFile | null = null;
-  let isTrusted = token === null;
-  const reader = new FrameReader(isTrusted ? MAX_PAYLOAD_BYTES : MAX_HELLO_BYTES, buffers);
-
-  const drop = (error: unknown): void => {
-    log(`closed a connection from ${peer}: ${(error as Error).message}`);
-    socket.destroy();
-  };
-  const send = ({ op, id }: Header, { kind, payload }: Reply): void => {
-    if (socket.destroyed) return;
-    socket.cork();
-    socket.write(encodeHeader({ op, kind, attempt: 0, id, length: payload.byteLength }));
-    socket.write(payload);
-    socket.uncork();
-  };
-  /** The request's payload, fetched from the shared file where it lies there. */
-  const payloadOf = ({ header, payload }: Frame): Uint8Array => {
-    if (header.kind === Kind.REQUEST) return payload;
-    if (header.kind !== Kind.REQUEST_MAPPED) {
-      throw badFrame(`is of kind ${header.kind}, not a request`);
-    }
-    if (mapped === null || payload.length !== 8) throw badFrame("points into no shared file");
-    const place = new DataView(payload.buffer, payload.byteOffset, payload.length);
-    const offset = place.getUint32(0, true);
-    const length = place.getUint32(4, true);
-    if (length > MAPPED_BYTES) throw badFrame(`points at ${length} shared bytes`);
-    const bytes = buffers.take(length);
-    mapped.read(offset, bytes);
-    buffers.give(payload);
-    return bytes;
-  };
-  const onFrame = (frame: Frame): void => {
-    const { header } = frame;
-    const payload = payloadOf(frame);
-    if (header.op === Op.HELLO) {
-      if (token !== null && !isSameToken(token, payload)) throw badFrame("brings a wrong token");
-      isTrusted = true;
-      reader.maxPayloadBytes = MAX_PAYLOAD_BYTES;
-      if (isLocal) mapped ??= createMappedFile();
-      send(header, { kind: Kind.REPLY, payload: Buffer.from(mapped?.path ?? "", "utf8") });
-      return;
-    }
-    if (!isTrusted) throw badFrame("comes before the token");
-    handle({ header, payload }, requests.signal, () => buffers.give(payload)).then(
-      (reply) => send(header, reply),
-      (error: unknown) => {
-        if (isCode(error, "cancelled")) return;
-        if (isCode(error, "bad-frame")) drop(error);
-        else send(header, errorReply(error));
-      },
-    );
-  };
-  socket.on("data", (chunk: Buffer) => {
-    if (socket.destroyed) return;
-    try {
-      reader.push(chunk, onFrame);
-    } catch (error) {
-      drop(error);
-    }
-  });
-  socket.on("end", () => {
-    if (!reader.isBetweenFrames) drop(badFrame("is cut short by the end of the connection"));
-  });
-  socket.on("error", (error) => log(`lost a connection from ${peer}: ${error.message}`));
-  socket.on("close", () => {
-    requests.abort();
-    mapped?.close();
-  });
-}
-
-function isSameToken(token: string, payload: Uint8Array): boolean {
-  // Equal lengths for the constant-time compare, whatever was sent.
-  const expected = Buffer.alloc(MAX_HELLO_BYTES);
-  const given = Buffer.alloc(MAX_HELLO_BYTES);
-  expected.write(token, "utf8");
-  given.set(payload.subarray(0, MAX_HELLO_BYTES));
-  const isSameLength = payload.byteLength === Buffer.byteLength(token, "utf8");
-  return timingSafeEqual(expected, given) && isSameLength;
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof GenEnvError && error.code === code;
-}
-
-function errorReply(error: unknown): Reply {
-  const { code, hint } = error instanceof GenEnvError ? error : { code: "host-error", hint: null };
-  const body = { code, message: (error as Error).message, hint };
-  return { kind: Kind.ERROR, payload: Buffer.from(JSON.stringify(body), "utf8") };
 }

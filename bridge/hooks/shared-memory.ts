@@ -1,5 +1,7 @@
 /** The memory that the pool and its workers share, so that a killed worker's finished work is not lost. */
 
+import { HEADER_BYTES } from "../wire.js";
+
 /** A worker's own cells. */
 export const Cell = {
   /** Counts up whenever user code is entered or the event loop turns. */
@@ -18,26 +20,45 @@ export function createCells(): SharedArrayBuffer {
 /** What has become of a row. */
 export const RowState = { WAITING: 0, RUNNING: 1, PLAIN: 2, OTHER: 3 } as const;
 
+/** A request's own cells. */
+export const RequestCell = {
+  /** 1 when nobody wants its results any more. */
+  CANCELLED: 0,
+  /** Who answers it, as `Answer` has it. */
+  ANSWER: 1,
+} as const;
+const REQUEST_CELLS = 2;
+
+/** Whoever takes an answer that is still open gives it, and nobody else does. */
+export const Answer = { OPEN: 0, TAKEN: 1, SENT: 2 } as const;
+
 /** One request's results: a row's state, its plain score and the time (monotonicMs) it was started. */
 export type RequestMemory = {
   buffer: SharedArrayBuffer;
-  cancelled: Int32Array;
+  cells: Int32Array;
+  /** The reply of plain scores as it is sent: room for a header, and the values. */
+  frame: Uint8Array;
   values: Float64Array;
   starts: Float64Array;
   states: Uint8Array;
 };
 
 export function createRequestMemory(rows: number): RequestMemory {
-  return openRequestMemory(new SharedArrayBuffer(8 + 17 * rows), rows);
+  return openRequestMemory(new SharedArrayBuffer(VALUES_AT + 17 * rows), rows);
 }
+
+/** The values follow the header at once, and lie on a multiple of 8. */
+const VALUES_AT = 32;
+const FRAME_AT = VALUES_AT - HEADER_BYTES;
 
 export function openRequestMemory(buffer: SharedArrayBuffer, rows: number): RequestMemory {
   return {
     buffer,
-    cancelled: new Int32Array(buffer, 0, 1),
-    values: new Float64Array(buffer, 8, rows),
-    starts: new Float64Array(buffer, 8 + 8 * rows, rows),
-    states: new Uint8Array(buffer, 8 + 16 * rows, rows),
+    cells: new Int32Array(buffer, 0, REQUEST_CELLS),
+    frame: new Uint8Array(buffer, FRAME_AT, HEADER_BYTES + 8 * rows),
+    values: new Float64Array(buffer, VALUES_AT, rows),
+    starts: new Float64Array(buffer, VALUES_AT + 8 * rows, rows),
+    states: new Uint8Array(buffer, VALUES_AT + 16 * rows, rows),
   };
 }
 

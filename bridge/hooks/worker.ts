@@ -10,15 +10,19 @@ import { describeHooks, importHooks } from "./load.js";
 import { redirectOutput } from "./log.js";
 import type { BlockMessage, FromWorker, ToWorker, WorkerStart } from "./messages.js";
 import { type Hooks, type OpBatch, openBatch, type RowResult } from "./ops.js";
+import { LaneWriter } from "./reply-lane.js";
 import { crashed, showValue, stackOf } from "./result.js";
 import { currentRow, type RowContext, RowRunner, type RowSink } from "./row-runner.js";
 import {
+  Answer,
   type Arena,
   appendToArena,
   Cell,
   createArena,
   monotonicMs,
   openRequestMemory,
+  RequestCell,
+  type RequestMemory,
   RowState,
 } from "./shared-memory.js";
 
@@ -33,7 +37,7 @@ async function main(port: MessagePort, start: WorkerStart): Promise<void> {
   try {
     const hooks = await importHooks(start.modules);
     const worker = new HookWorker(start, hooks, post);
-    port.on("message", (message: ToWorker) => worker.runBlock(message));
+    port.on("message", (message: ToWorker) => worker.hear(message));
     post({ type: "ready", info: describeHooks(hooks), threadPath: threadPath() });
   } catch (error) {
     const { code, hint } = error instanceof GenEnvError ? error : { code: "hook-load", hint: null };
@@ -52,6 +56,7 @@ function threadPath(): string | null {
 
 type OpenBlock = RowSink & {
   message: BlockMessage;
+  memory: RequestMemory;
   /** Replaces whatever result the row has. */
   overrule(row: number, result: RowResult): void;
 };
@@ -69,6 +74,7 @@ class HookWorker {
   #lastContext: RowContext | null = null;
   /** The last request's batch: its other blocks need not decode it again. */
   #lastBatch: { job: number; batch: OpBatch } | null = null;
+  readonly #lanes = new LaneWriter();
 
   constructor(start: WorkerStart, hooks: Hooks, post: (message: FromWorker) => void) {
     this.#start = start;
@@ -80,7 +86,12 @@ class HookWorker {
     this.#watchCrashes();
   }
 
-  runBlock(message: BlockMessage): void {
+  hear(message: ToWorker): void {
+    if (message.type === "block") this.#runBlock(message);
+    else this.#lanes.close(message.lane);
+  }
+
+  #runBlock(message: BlockMessage): void {
     const startedMs = monotonicMs();
     let block: OpenBlock;
     try {
@@ -105,7 +116,21 @@ class HookWorker {
       clearInterval(this.#heart);
       this.#heart = null;
     }
+    this.#answer(block);
     this.#post({ type: "done", block: block.message.block, busyMs });
+  }
+
+  /** Sends the request's reply where this was its last block and all rows have plain scores. */
+  #answer({ message: { lane }, memory }: OpenBlock): void {
+    if (lane === null) return;
+    const { states, cells, frame } = memory;
+    for (let row = 0; row < states.length; row++) {
+      if (Atomics.load(states, row) !== RowState.PLAIN) return;
+    }
+    const { ANSWER } = RequestCell;
+    if (Atomics.compareExchange(cells, ANSWER, Answer.OPEN, Answer.TAKEN) !== Answer.OPEN) return;
+    const isSent = this.#lanes.send(lane, frame);
+    Atomics.store(cells, ANSWER, isSent ? Answer.SENT : Answer.OPEN);
   }
 
   #openBlock(message: BlockMessage): OpenBlock {
@@ -119,9 +144,10 @@ class HookWorker {
     };
     return {
       message,
+      memory,
       batch,
       overrule,
-      isWanted: () => memory.cancelled[0] === 0,
+      isWanted: () => memory.cells[RequestCell.CANCELLED] === 0,
       started: (row) => {
         if (message.journalId !== null) this.#journal.note(message.journalId, row);
         memory.states[row] = RowState.RUNNING;
@@ -133,7 +159,8 @@ class HookWorker {
         if (state === RowState.PLAIN || state === RowState.OTHER) return;
         if (typeof result === "number") {
           memory.values[row] = result;
-          memory.states[row] = RowState.PLAIN;
+          // Another thread that sees the state must see the value.
+          Atomics.store(memory.states, row, RowState.PLAIN);
         } else {
           overrule(row, result);
         }

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import mmap
 import os
+import select
 import socket
-import struct
 import threading
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from genenv import wire
 from genenv.errors import HookError
+from genenv.hook_link import LocalLink
 from genenv.wire import Header, Kind, Op
 
 if TYPE_CHECKING:
@@ -27,8 +26,6 @@ MAX_ATTEMPTS = 8
 RECONNECT_S = 15.0
 """How long a host may stay away: it is started again in about half a second."""
 _SOCKET_BUFFER = 4 << 20
-_ALIGNMENT = 64
-_MIN_SHARED_BYTES = 1 << 14
 
 Payload = pa.RecordBatch | bytes
 
@@ -54,7 +51,8 @@ class HookChannel:
         self._token = token
         self._timeout_s = timeout_s
         self._socket: socket.socket | None = None
-        self._shared: _SharedFile | None = None
+        self._link: LocalLink | None = None
+        self._poll = select.poll()
         self._lock = threading.Lock()
         # Ids are unique among clients: the host's crash journal goes by id.
         self._next_id = int.from_bytes(os.urandom(4), "little") << 32
@@ -91,8 +89,8 @@ class HookChannel:
         connection = self._connect(deadline)
         connection.settimeout(max(0.001, deadline - time.monotonic()))
         waiting = {request.id: request for request in requests if request.reply is None}
-        if self._shared is not None:
-            self._shared.clear()
+        if self._link is not None:
+            self._link.clear()
         for request in waiting.values():
             self._send(connection, request)
         for payload in payloads:
@@ -101,17 +99,32 @@ class HookChannel:
             waiting[request.id] = request
             self._send(connection, request)
         while waiting:
-            connection.settimeout(max(0.001, deadline - time.monotonic()))
-            header, body = _receive(connection)
-            request = waiting.get(header.id)
-            if request is None:
-                continue
-            if header.op != op:
-                raise wire.bad_frame(f"answers op {op.name} with {header.op.name}")
-            if header.kind is Kind.ERROR:
-                raise host_error(body)
-            request.reply = (header.kind, body)
-            del waiting[header.id]
+            for header, body in self._replies(connection, deadline):
+                request = waiting.get(header.id)
+                if request is None:
+                    continue
+                if header.op != op:
+                    raise wire.bad_frame(f"answers op {op.name} with {header.op.name}")
+                if header.kind is Kind.ERROR:
+                    raise host_error(body)
+                request.reply = (header.kind, body)
+                del waiting[header.id]
+
+    def _replies(
+        self, connection: socket.socket, deadline: float
+    ) -> list[tuple[Header, memoryview]]:
+        """At least one, from the socket or the pipe, whichever has some first."""
+        left_s = max(0.001, deadline - time.monotonic())
+        if self._link is not None:
+            ready = dict(self._poll.poll(1000 * left_s))
+            if ready.get(self._link.fileno(), 0) & select.POLLIN:
+                return self._link.read()
+            if not ready:
+                raise TimeoutError("timed out")
+            if connection.fileno() not in ready:
+                raise EOFError("the hook host closed its pipe")
+        connection.settimeout(left_s)
+        return [_receive(connection)]
 
     def _next_attempt(
         self, op: Op, requests: list[_Request], error: Exception, deadline: float
@@ -174,7 +187,10 @@ class HookChannel:
             hello = _Request(self._take_id(), Op.HELLO, (self._token or "").encode())
             self._send(connection, hello)
             _, path = _receive(connection)
-            self._shared = _SharedFile.open(bytes(path).decode()) if len(path) else None
+            if len(path):
+                self._link = LocalLink.open(bytes(path).decode())
+                self._poll.register(connection, select.POLLIN)
+                self._poll.register(self._link, select.POLLIN)
         except BaseException:
             connection.close()
             raise
@@ -196,8 +212,8 @@ class HookChannel:
         """The payload, or its place in the shared file where it is large and there is room."""
         if isinstance(payload, bytes):
             return Kind.REQUEST, [payload]
-        if self._shared is not None:
-            place = self._shared.write(payload)
+        if self._link is not None:
+            place = self._link.write(payload)
             if place is not None:
                 return Kind.REQUEST_MAPPED, [place]
         return Kind.REQUEST, wire.batch_pieces(payload)
@@ -207,41 +223,13 @@ class HookChannel:
         return self._next_id
 
     def _drop(self) -> None:
+        if self._link is not None:
+            self._poll = select.poll()
+            self._link.close()
+            self._link = None
         if self._socket is not None:
             self._socket.close()
             self._socket = None
-            self._shared = None
-
-
-class _SharedFile:
-    """The connection's memory that the host reads payloads from."""
-
-    def __init__(self, memory: mmap.mmap) -> None:
-        self._view = memoryview(memory)
-        self._used = 0
-
-    @staticmethod
-    def open(path: str) -> _SharedFile:
-        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        try:
-            # Its memory lives as long as both ends hold it open, and no longer.
-            Path(path).unlink()
-            return _SharedFile(mmap.mmap(descriptor, wire.MAPPED_BYTES))
-        finally:
-            os.close(descriptor)
-
-    def clear(self) -> None:
-        """Call when no request is under way."""
-        self._used = 0
-
-    def write(self, batch: pa.RecordBatch) -> bytes | None:
-        """Where the batch lies now, as REQUEST_MAPPED says it; None where it has no room."""
-        start, size = self._used, wire.batch_bytes(batch)
-        if size < _MIN_SHARED_BYTES or start + size > wire.MAPPED_BYTES:
-            return None
-        length = wire.write_batch(batch, self._view[start : start + size])
-        self._used = -(-(start + length) // _ALIGNMENT) * _ALIGNMENT
-        return struct.pack("<II", start, length)
 
 
 def host_error(body: memoryview) -> HookError:

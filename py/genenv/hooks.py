@@ -5,113 +5,39 @@
 
 from __future__ import annotations
 
-import json
-import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from genenv import wire
 from genenv.errors import HookError
+from genenv.hook_batches import batch_of, chunks, dump, load, score_payload, score_results
 from genenv.hook_channel import HookChannel, Payload
+from genenv.hook_types import (
+    Accepted,
+    Decision,
+    HookInfo,
+    Message,
+    Rejected,
+    ScoreResult,
+    Seed,
+    Vote,
+)
 from genenv.wire import Column, Kind, Op
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
-MIN_CHUNK_ROWS, MAX_CHUNK_ROWS = 256, 1024
-"""Rows a frame, a quarter of the batch within these: one is scored while the next is encoded."""
-CHUNK_TEXT = 32 << 20
-"""Characters of response a frame, far below the frame's own bound."""
-_NO_METRICS: dict[str, float] = {}
-
-
-class Message(TypedDict):
-    role: str
-    content: str
-
-
-class Seed(TypedDict):
-    """A task shown to the environment model; `task` has prompt, groundTruth and other fields."""
-
-    id: str
-    task: dict[str, Any]
-    successRate: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class HookInfo:
-    reward: str | None
-    uses: tuple[str, ...]
-    environment: str | None
-    curriculum: str | None
-    has_agent_prompt: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreResult:
-    """One response's result, made by the reward hook (or by its host, where kind is "failed").
-
-    kind "score" has a finite value, and success where the hook said so; "abstain" has a reason;
-    "failed" has a reason and a code of wire.FAILURE_CODES.
-    """
-
-    kind: str
-    value: float | None = None
-    success: bool | None = None
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    code: str | None = None
-    reason: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Its fields as JSON has them; ``ScoreResult(**fields)`` is the way back."""
-        return {
-            "kind": self.kind,
-            "value": self.value,
-            "success": self.success,
-            "metrics": dict(self.metrics),
-            "code": self.code,
-            "reason": self.reason,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Vote:
-    """What the agent's answers to a task say of its ground truth.
-
-    Attributes:
-        label: the most frequent answer; None where fewer than asked for agree.
-        agreement: the share of the responses that give it, from 0 to 1.
-    """
-
-    label: str | None
-    agreement: float
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """A task the parse hook accepted, and the messages the agent gets for it."""
-
-    task: dict[str, Any]
-    messages: list[Message]
-
-
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    """What an answer holds instead of a task; `code` is the failure's where the hook failed."""
-
-    reason: str
-    code: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """Whether a task joins the pool, with its sampling weight (finite, not negative)."""
-
-    id: str
-    keep: bool
-    weight: float
-    reason: str
+__all__ = [
+    "Accepted",
+    "Decision",
+    "HookClient",
+    "HookInfo",
+    "Message",
+    "Rejected",
+    "ScoreResult",
+    "Seed",
+    "Vote",
+]
 
 
 class HookClient:
@@ -144,7 +70,7 @@ class HookClient:
     def describe(self) -> HookInfo:
         if self._info is None:
             row = self._json_rows(Op.DESCRIBE, b"")[0]
-            info = _load(str(row["json"]))
+            info = load(str(row["json"]))
             self._info = HookInfo(
                 reward=info["reward"],
                 uses=tuple(info["uses"]),
@@ -194,13 +120,13 @@ class HookClient:
                 )
         if count == 0:
             return []
-        chunks = list(_chunks(responses))
-        payloads = (_score_payload(columns, start, stop) for start, stop in chunks)
+        ranges = list(chunks(responses))
+        payloads = (score_payload(columns, start, stop) for start, stop in ranges)
         results: list[ScoreResult] = []
         for (start, stop), (kind, body) in zip(
-            chunks, self._channel.call(Op.SCORE, payloads), strict=True
+            ranges, self._channel.call(Op.SCORE, payloads), strict=True
         ):
-            results.extend(_score_results(kind, body, stop - start))
+            results.extend(score_results(kind, body, stop - start))
         return results
 
     def environment_prompts(
@@ -211,9 +137,9 @@ class HookClient:
             return []
         params = {"epoch": epoch, "targetSuccess": target_success, "randomSeed": random_seed}
         rows = self._json_rows(
-            Op.PROMPTS, _batch(params, {Column.SEEDS: [_dump(row, "seeds") for row in seeds]})
+            Op.PROMPTS, batch_of(params, {Column.SEEDS: [dump(row, "seeds") for row in seeds]})
         )
-        return [_load(self._json_of(Op.PROMPTS, row)) for row in rows]
+        return [load(self._json_of(Op.PROMPTS, row)) for row in rows]
 
     def parse(
         self, answers: Sequence[str], seeds: Sequence[Sequence[Seed]]
@@ -227,9 +153,9 @@ class HookClient:
             return []
         columns = {
             Column.ANSWER: answers,
-            Column.SEEDS: [_dump(row, "seeds") for row in seeds],
+            Column.SEEDS: [dump(row, "seeds") for row in seeds],
         }
-        rows = self._json_rows(Op.PARSE, _batch({}, columns))
+        rows = self._json_rows(Op.PARSE, batch_of({}, columns))
         return [self._parsed(row) for row in rows]
 
     def select(
@@ -248,9 +174,9 @@ class HookClient:
             "epoch": epoch,
         }
         rows = self._json_rows(
-            Op.SELECT, _batch(params, {Column.TASKS: [_dump(list(tasks), "tasks")]})
+            Op.SELECT, batch_of(params, {Column.TASKS: [dump(list(tasks), "tasks")]})
         )
-        entries = _load(self._json_of(Op.SELECT, rows[0]))
+        entries = load(self._json_of(Op.SELECT, rows[0]))
         return [
             Decision(entry["id"], entry["keep"], float(entry["weight"]), entry["reason"])
             for entry in entries
@@ -262,10 +188,10 @@ class HookClient:
         """Each environment answer's reward from its tasks' success rates; None leaves it out."""
         if not success_rates:
             return []
-        rates = [_dump(list(row), "success_rates") for row in success_rates]
+        rates = [dump(list(row), "success_rates") for row in success_rates]
         params = {"alpha": alpha, "beta": beta}
-        rows = self._json_rows(Op.ALPHA, _batch(params, {Column.SUCCESS_RATES: rates}))
-        rewards = [_load(self._json_of(Op.ALPHA, row)) for row in rows]
+        rows = self._json_rows(Op.ALPHA, batch_of(params, {Column.SUCCESS_RATES: rates}))
+        rewards = [load(self._json_of(Op.ALPHA, row)) for row in rows]
         return [None if reward is None else float(reward) for reward in rewards]
 
     def labels(self, responses: Sequence[Sequence[str]], min_agreement: float) -> list[Vote]:
@@ -274,12 +200,12 @@ class HookClient:
             return []
         rows = self._json_rows(
             Op.LABEL,
-            _batch(
+            batch_of(
                 {"minAgreement": min_agreement},
-                {Column.RESPONSES: [_dump(list(row), "responses") for row in responses]},
+                {Column.RESPONSES: [dump(list(row), "responses") for row in responses]},
             ),
         )
-        votes = [_load(self._json_of(Op.LABEL, row)) for row in rows]
+        votes = [load(self._json_of(Op.LABEL, row)) for row in rows]
         return [Vote(vote["label"], float(vote["agreement"])) for vote in votes]
 
     # --- replies ------------------------------------------------------------------------------
@@ -306,115 +232,9 @@ class HookClient:
             Accepted(entry["task"], entry["messages"])
             if entry["kind"] == "accepted"
             else Rejected(entry["reason"])
-            for entry in _load(text)
+            for entry in load(text)
         ]
 
     def _count_failure(self, op: Op, row: Mapping[str, str | None]) -> None:
         key = f"{op.name.lower()}: {row['code']}"
         self.failures[key] = self.failures.get(key, 0) + 1
-
-
-def _chunks(responses: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Ranges of rows that make a frame each."""
-    rows = min(MAX_CHUNK_ROWS, max(MIN_CHUNK_ROWS, -(-len(responses) // 4)))
-    for start in range(0, len(responses), rows):
-        stop = min(start + rows, len(responses))
-        lengths = [len(response) for response in responses[start:stop]]
-        if sum(lengths) <= CHUNK_TEXT:
-            yield start, stop
-        else:
-            yield from _long_chunks(start, lengths)
-
-
-def _long_chunks(start: int, lengths: list[int]) -> Iterator[tuple[int, int]]:
-    first, text = start, 0
-    for row, length in enumerate(lengths, start):
-        if row > first and text + length > CHUNK_TEXT:
-            yield first, row
-            first, text = row, 0
-        text += length
-    yield first, start + len(lengths)
-
-
-def _score_payload(columns: Mapping[str, Sequence[Any]], start: int, stop: int) -> Payload:
-    part = {name: values[start:stop] for name, values in columns.items()}
-    truths = part.pop(Column.GROUND_TRUTH)
-    if all(type(truth) is str for truth in truths):
-        part[Column.GROUND_TRUTH_TEXT] = truths
-    else:
-        part[Column.GROUND_TRUTH] = [
-            _dump(truth, f"ground_truths[{start + row}]") for row, truth in enumerate(truths)
-        ]
-    for name in (Column.MESSAGES, Column.EXTRA):
-        if name in part:
-            part[name] = [
-                _dump(value, f"{name}[{start + row}]") for row, value in enumerate(part[name])
-            ]
-    return _batch({"firstRow": start} if start else {}, part)
-
-
-def _batch(params: Mapping[str, Any], columns: dict[str, Sequence[str | None]]) -> Payload:
-    if params:
-        rows = len(next(iter(columns.values())))
-        columns = {**columns, Column.PARAMS: [_dump(params, "params")] + [None] * (rows - 1)}
-    return wire.encode_batch(columns)
-
-
-def _dump(value: Any, what: str) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError) as error:
-        raise HookError(
-            f"{what} can't be sent to the hooks: {error} (in {str(value)[:120]})",
-            code="not-json",
-            hint="use text, finite numbers, booleans, None, lists and dicts",
-        ) from error
-
-
-def _score_results(kind: Kind, body: memoryview, rows: int) -> list[ScoreResult]:
-    if kind is Kind.REPLY_F64:
-        values = body.cast("d").tolist() if len(body) == 8 * rows else None
-        if values is None:
-            raise wire.bad_frame(f"has {len(body)} bytes of scores for {rows} rows")
-        if not all(map(math.isfinite, values)):
-            raise wire.bad_frame("has a score that is no finite number")
-        # Results are immutable and most scores are 0 or 1: one object for each value.
-        made = {value: ScoreResult("score", value, None, _NO_METRICS) for value in set(values)}
-        return [made[value] for value in values]
-    batch = wire.decode_batch(body, wire.RESULT_SCHEMA)
-    if batch.num_rows != rows:
-        raise wire.bad_frame(f"has {batch.num_rows} results for {rows} rows")
-    columns = [batch.column(name).to_pylist() for name in wire.RESULT_COLUMNS]
-    return [_result(*row) for row in zip(*columns, strict=True)]
-
-
-def _result(
-    kind: int | None,
-    value: float | None,
-    success: bool | None,
-    metrics: str | None,
-    code: str | None,
-    reason: str | None,
-) -> ScoreResult:
-    if kind == 0 and value is not None and math.isfinite(value):
-        parts = _NO_METRICS if metrics is None else _metrics(metrics)
-        return ScoreResult("score", value, success, parts)
-    if kind == 1 and reason is not None:
-        return ScoreResult("abstain", reason=reason)
-    if kind == 2 and code in wire.FAILURE_CODES and reason is not None:
-        return ScoreResult("failed", code=code, reason=reason)
-    raise wire.bad_frame(f"has a result of kind {kind} with value {value}, {code}, {reason}")
-
-
-def _metrics(text: str) -> dict[str, float]:
-    metrics = _load(text)
-    if isinstance(metrics, dict) and all(type(value) in (int, float) for value in metrics.values()):
-        return {name: float(value) for name, value in metrics.items()}
-    raise wire.bad_frame(f"has metrics that are no numbers: {text[:120]}")
-
-
-def _load(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise wire.bad_frame(f"holds broken JSON ({error})") from error

@@ -9,7 +9,8 @@ token's bytes; describe: empty). Replies are Arrow too, except REPLY_F64 (a raw 
 ERROR (JSON).
 On one machine the reply to hello names a file of MAPPED_BYTES in shared memory, the connection's
 own: a request's payload may lie in it, and its frame (REQUEST_MAPPED) then says where: u32 offset,
-u32 length.
+u32 length. A client that makes a pipe at that name + PIPE_SUFFIX before its next frame may get
+frames of up to PIPE_REPLY_BYTES through it.
 Text: what UTF-8 can't hold (a lone surrogate) is sent as U+FFFD, by both sides.
 """
 
@@ -35,8 +36,10 @@ MAX_PAYLOAD_BYTES = 1 << 28
 MAX_HELLO_BYTES = 1 << 12
 """The bound on a connection that has not yet shown its token."""
 
-
 MAPPED_BYTES = 1 << 24
+PIPE_SUFFIX = ".replies"
+PIPE_REPLY_BYTES = 1 << 12
+"""PIPE_BUF of Linux: so much is written to a pipe as a whole or not at all."""
 
 
 class Op(IntEnum):
@@ -86,6 +89,7 @@ JSON_COLUMNS = ("json", "code", "reason")
 """Columns of a REPLY to every other op: JSON, or the code and reason of a row that failed."""
 
 _END_OF_STREAM_BYTES = 8
+_SMALL_BYTES = 1 << 18
 _HEADER = struct.Struct("<IBBBBQI")
 _RESULT_TYPES = (pa.uint8(), pa.float64(), pa.bool_(), pa.utf8(), pa.utf8(), pa.utf8())
 RESULT_SCHEMA = pa.schema(list(zip(RESULT_COLUMNS, _RESULT_TYPES, strict=True)))
@@ -152,6 +156,13 @@ def batch_bytes(batch: pa.RecordBatch) -> int:
 
 def write_batch(batch: pa.RecordBatch, target: memoryview) -> int:
     """Writes the batch as an Arrow IPC stream into the memory; returns its length."""
+    if len(target) < _SMALL_BYTES:
+        # A copy more, and no stream writer to make.
+        at = 0
+        for piece in batch_pieces(batch):
+            target[at : at + len(piece)] = piece
+            at += len(piece)
+        return at
     sink = pa.FixedSizeBufferWriter(pa.py_buffer(target))
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)

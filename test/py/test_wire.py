@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from genenv import hook_channel, hooks, wire
+from genenv import hook_batches, hook_channel, wire
 from genenv.errors import HookError
 from genenv.wire import HEADER_BYTES, MAX_PAYLOAD_BYTES, Header, Kind, Op
 from hypothesis import given
@@ -74,10 +74,10 @@ def test_a_reply_of_another_schema_is_refused() -> None:
 
 def test_raw_scores_must_fit_the_number_of_rows() -> None:
     body = memoryview(load("score-reply-f64")[1])
-    results = hooks._score_results(Kind.REPLY_F64, body, 3)
+    results = hook_batches.score_results(Kind.REPLY_F64, body, 3)
     assert [result.value for result in results] == MANIFEST["f64"]
     with pytest.raises(HookError, match="24 bytes of scores for 4 rows"):
-        hooks._score_results(Kind.REPLY_F64, body, 4)
+        hook_batches.score_results(Kind.REPLY_F64, body, 4)
 
 
 def test_a_lone_surrogate_becomes_the_replacement_character() -> None:
@@ -143,7 +143,7 @@ def decode_reply(data: bytes) -> None:
     if header.kind is Kind.ERROR:
         raise hook_channel.host_error(payload)
     if header.op is Op.SCORE:
-        hooks._score_results(header.kind, payload, 4)
+        hook_batches.score_results(header.kind, payload, 4)
     else:
         wire.decode_batch(payload, wire.JSON_SCHEMA)
 
