@@ -5,7 +5,16 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createRequire, isBuiltin } from "node:module";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { type BuildFailure, type BuildOptions, build, type Loader, type Plugin } from "esbuild";
+import {
+  type BuildContext,
+  type BuildFailure,
+  type BuildOptions,
+  type BuildResult,
+  build,
+  context,
+  type Loader,
+  type Plugin,
+} from "esbuild";
 import { HookError } from "../errors.js";
 import { putInPlace } from "../whole-file.js";
 import type { ImportRef } from "./messages.js";
@@ -22,6 +31,41 @@ const OWN_FOLDER = fileURLToPath(new URL("../../", import.meta.url));
  * Packages stay external and resolve from the project.
  */
 export async function compileHook(ref: FileRef, projectDir: string): Promise<ImportRef> {
+  return new HookCompiler(projectDir, false).compile(ref);
+}
+
+/** Compiles hooks; one that is to do so again keeps what it has parsed, until it is closed. */
+export class HookCompiler {
+  readonly #projectDir: string;
+  readonly #isKept: boolean;
+  readonly #contexts = new Map<string, Promise<BuildContext<HookBuild>>>();
+
+  constructor(projectDir: string, isKept: boolean) {
+    this.#projectDir = projectDir;
+    this.#isKept = isKept;
+  }
+
+  compile(ref: FileRef): Promise<ImportRef> {
+    return importable(ref, this.#projectDir, (source, folder) => this.#build(source, folder));
+  }
+
+  async close(): Promise<void> {
+    const contexts = [...this.#contexts.values()];
+    this.#contexts.clear();
+    for (const each of contexts) await (await each).dispose();
+  }
+
+  async #build(source: string, folder: string): Promise<BuildResult<HookBuild>> {
+    if (!this.#isKept) return build(hookBuild(source, folder));
+    const known = this.#contexts.get(source) ?? context(hookBuild(source, folder));
+    this.#contexts.set(source, known);
+    return (await known).rebuild();
+  }
+}
+
+type Build = (source: string, folder: string) => Promise<BuildResult<HookBuild>>;
+
+async function importable(ref: FileRef, projectDir: string, run: Build): Promise<ImportRef> {
   const source = resolve(projectDir, ref.path);
   if (!existsSync(source)) {
     throw new HookError(`there is no hook file ${source}`, {
@@ -39,7 +83,7 @@ export async function compileHook(ref: FileRef, projectDir: string): Promise<Imp
     return { file: source, source, exportName: ref.exportName };
   }
   const folder = join(resolve(projectDir), ".genenv", "hooks");
-  const code = await bundle(source, folder);
+  const code = await bundle(source, folder, run);
   const hash = createHash("sha256").update(code).digest("hex").slice(0, 16);
   const file = join(folder, `${hash}.mjs`);
   if (!existsSync(file)) await writeAtomically(file, code);
@@ -47,7 +91,9 @@ export async function compileHook(ref: FileRef, projectDir: string): Promise<Imp
 }
 
 /** How a hook file is bundled: with what of the project it imports. */
-export function hookBuild(source: string, folder: string): BuildOptions & { write: false } {
+export type HookBuild = BuildOptions & { write: false };
+
+export function hookBuild(source: string, folder: string): HookBuild {
   return {
     entryPoints: [source],
     outfile: join(folder, "hook.mjs"),
@@ -66,9 +112,9 @@ export function hookBuild(source: string, folder: string): BuildOptions & { writ
   };
 }
 
-async function bundle(source: string, folder: string): Promise<string> {
+async function bundle(source: string, folder: string, run: Build): Promise<string> {
   try {
-    const { outputFiles = [] } = await build(hookBuild(source, folder));
+    const { outputFiles } = await run(source, folder);
     return (outputFiles[0] as { text: string }).text;
   } catch (error) {
     throw compileError(source, error);

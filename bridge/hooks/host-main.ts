@@ -9,6 +9,7 @@ import { takeJournal } from "./journal.js";
 import type { HookInfo } from "./load.js";
 import type { Limits, ModuleSet } from "./messages.js";
 import { Pool } from "./pool.js";
+import { type BareWorker, bareWorker } from "./seat.js";
 import { type Door, openDoors } from "./server.js";
 import type { Failed } from "./types.js";
 
@@ -21,6 +22,8 @@ export type HostStart = {
   journalDir: string;
   asyncOps: Op[];
   workerFile: string;
+  /** Other modules will come, and soon: a worker is kept ready for them. */
+  expectReload: boolean;
 };
 /** Other modules take the place of those that are loaded. */
 export type HostReload = { type: "reload"; modules: ModuleSet };
@@ -32,6 +35,9 @@ export type FromHost =
   | { type: "async"; op: Op }
   | { type: "failure"; failure: Failed }
   | { type: "log"; line: string };
+
+/** How long after a load the workers that are not needed at once are started. */
+const CALM_MS = 300;
 
 function main(): void {
   if (process.send === undefined) return;
@@ -51,10 +57,15 @@ async function serve(start: HostStart): Promise<((modules: ModuleSet) => Promise
       appendFileSync(start.logFile, `${new Date().toISOString()} [host] ${line}\n`);
     tell({ type: "log", line });
   };
+  let waiting: BareWorker | null = null;
   const load = async (modules: ModuleSet): Promise<Loaded> => {
+    const first = waiting;
+    waiting = null;
     const pool = new Pool({
       ...start,
       modules,
+      first,
+      restDelayMs: start.expectReload ? CALM_MS : 0,
       accused: takeAccused(start.journalDir),
       onAsync: (op) => tell({ type: "async", op }),
       log,
@@ -71,8 +82,16 @@ async function serve(start: HostStart): Promise<((modules: ModuleSet) => Promise
     });
     return { pool, info, handle };
   };
+  /** Prepares the worker of the next reload, when what follows this one is done. */
+  const prepare = (): void => {
+    if (!start.expectReload) return;
+    setTimeout(() => {
+      waiting ??= bareWorker(start.workerFile, start.limits.heapMb);
+    }, CALM_MS);
+  };
   try {
     let loaded = await load(start.modules);
+    prepare();
     const handle: Handler = (request) => loaded.handle(request);
     const onLaneClosed = (lane: number): void => loaded.pool.forgetLane(lane);
     const { addresses } = await openDoors(start.doors, { handle, log, onLaneClosed });
@@ -84,6 +103,8 @@ async function serve(start: HostStart): Promise<((modules: ModuleSet) => Promise
       } catch (error) {
         tellFailure(error);
         return;
+      } finally {
+        prepare();
       }
       tell({ type: "reloaded", info: loaded.info });
       await pool.close();

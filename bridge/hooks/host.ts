@@ -6,7 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HookError } from "../errors.js";
-import { compileHook } from "./bundle.js";
+import { HookCompiler } from "./bundle.js";
 import { createHandler } from "./handler.js";
 import { failureEvent, type HookHostEvent } from "./host-event.js";
 import { withDefaultLimits } from "./limits.js";
@@ -44,6 +44,8 @@ export type HookHostOptions = {
   projectDir: string;
   /** Listen on TCP too, with a token of this run's own, for reward workers on other machines. Port 0 picks one. */
   tcp?: { host: string; port?: number } | null;
+  /** `reload` will be called, and should be quick: a worker and the compiler are kept ready for it. */
+  expectReload?: boolean;
   onEvent?: (event: HookHostEvent) => void;
 };
 
@@ -104,15 +106,19 @@ type Started = Omit<HookHost, "address" | "remote"> & { addresses: string[] };
 type StartOptions = Omit<HookHostOptions, "limits"> & { limits: Limits; doors: Door[] };
 
 async function startIsolated(options: StartOptions): Promise<Started> {
-  const modules = await compileModules(options.modules, options.projectDir);
+  const compiler = new HookCompiler(options.projectDir, options.expectReload ?? false);
+  const modules = await compileModules(options.modules, compiler);
   const onEvent = options.onEvent ?? (() => {});
   const host = await superviseHost({ ...options, modules, onEvent });
-  const { addresses, info, close } = host;
+  const { addresses, info } = host;
   return {
     addresses,
     info,
-    close,
-    reload: async () => host.reload(await compileModules(options.modules, options.projectDir)),
+    close: async () => {
+      await compiler.close();
+      await host.close();
+    },
+    reload: async () => host.reload(await compileModules(options.modules, compiler)),
     get pid() {
       return host.pid;
     },
@@ -147,9 +153,9 @@ function warnOnce(onEvent: (event: HookHostEvent) => void): void {
   onEvent({ type: "warning", code: "hook-in-process", message });
 }
 
-async function compileModules(modules: HookModules, projectDir: string): Promise<ModuleSet> {
+async function compileModules(modules: HookModules, compiler: HookCompiler): Promise<ModuleSet> {
   const compile = async (ref: ModuleRef | null): Promise<ImportRef | null> =>
-    ref?.kind === "file" ? compileHook(ref, projectDir) : null;
+    ref?.kind === "file" ? compiler.compile(ref) : null;
   const [reward, environment, curriculum, algorithms] = await Promise.all([
     compile(modules.reward),
     compile(modules.environment),
@@ -166,7 +172,9 @@ async function compileModules(modules: HookModules, projectDir: string): Promise
 
 /** All hooks in this process: values as they are, files imported. */
 async function collectHooks(modules: HookModules, projectDir: string): Promise<Hooks> {
-  const fromFiles = await importHooks(await compileModules(modules, projectDir));
+  const fromFiles = await importHooks(
+    await compileModules(modules, new HookCompiler(projectDir, false)),
+  );
   const value = (kind: HookKind): unknown => {
     const ref = modules[kind];
     return ref?.kind === "value" ? asHook(ref.hook, kind, `the value given as ${kind}`) : null;

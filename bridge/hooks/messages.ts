@@ -26,11 +26,11 @@ export type ModuleSet = {
 /** A module to import: the file that is imported, and the one the user wrote. */
 export type ImportRef = { file: string; source: string; exportName: string };
 
+/** What a worker is told first: until then it has loaded this package's modules, and no hooks. */
 export type WorkerStart = {
+  type: "start";
   modules: ModuleSet;
   limits: Limits;
-  /** How many workers run an async hook of this op, to share out its concurrency. */
-  cells: SharedArrayBuffer;
   logFile: string | null;
   /** Where rows are noted before they run, when a request has already cost a host its life. */
   journalFile: string | null;
@@ -53,7 +53,7 @@ export type BlockMessage = {
   lane: ReplyLane | null;
 };
 
-export type ToWorker = BlockMessage | { type: "lane-closed"; lane: number };
+export type ToWorker = WorkerStart | BlockMessage | { type: "lane-closed"; lane: number };
 
 export type FromWorker =
   | { type: "ready"; info: HookInfo; threadPath: string | null }

@@ -15,10 +15,12 @@ import {
 } from "./job.js";
 import { asyncPlan } from "./limits.js";
 import type { HookInfo } from "./load.js";
-import type { Limits, ModuleSet, ToWorker } from "./messages.js";
+import type { Limits, ModuleSet, ToWorker, WorkerStart } from "./messages.js";
 import { batchTimedOut, crashed, failed, outOfMemory, timedOut, type Where } from "./result.js";
 import {
+  type BareWorker,
   type BlockNews,
+  bareWorker,
   hireSeat,
   holdsExclusive,
   isStuck,
@@ -45,6 +47,10 @@ export type PoolOptions = {
   /** Ops known to be async from an earlier host. */
   asyncOps: Op[];
   onAsync?: (op: Op) => void;
+  /** The first worker, where one waits already; null starts it. */
+  first: BareWorker | null;
+  /** The other workers start so much later than the first one is ready. */
+  restDelayMs: number;
   log: (line: string) => void;
 };
 
@@ -80,12 +86,19 @@ export class Pool {
 
   /** Starts the workers; resolves when the first can work, rejects with the HookError of hooks that can't be loaded. */
   async start(): Promise<HookInfo> {
-    const first = this.#hire();
-    this.#seats.push(first.seat);
-    this.#info = await first.isReady;
-    while (this.#seats.length < this.#options.limits.workers) this.#seats.push(this.#hire().seat);
-    this.#spare = this.#hire().seat;
+    const { first, restDelayMs } = this.#options;
+    const { seat, isReady } = this.#hire(first);
+    this.#seats.push(seat);
+    this.#info = await isReady;
+    if (restDelayMs === 0) this.#hireRest();
+    else setTimeout(() => this.#hireRest(), restDelayMs);
     return this.#info;
+  }
+
+  #hireRest(): void {
+    if (this.#isClosed) return;
+    while (this.#seats.length < this.#options.limits.workers) this.#seats.push(this.#hire().seat);
+    this.#spare ??= this.#hire().seat;
   }
 
   /** Runs a request's rows; always resolves with a result a row, unless the request itself is broken. */
@@ -268,11 +281,13 @@ export class Pool {
 
   // --- workers ------------------------------------------------------------------------------------
 
-  #hire(): { seat: Seat; isReady: Promise<HookInfo> } {
+  #hire(waiting: BareWorker | null = null): { seat: Seat; isReady: Promise<HookInfo> } {
     const { limits, modules, logFile, journalDir, workerFile } = this.#options;
     const number = this.#seatCount++;
     const journalFile = journalDir === null ? null : `${journalDir}/journal-${number}`;
-    const hired = hireSeat(workerFile, { modules, limits, logFile, journalFile }, this.#events);
+    const worker = waiting ?? bareWorker(workerFile, limits.heapMb);
+    const start: WorkerStart = { type: "start", modules, limits, logFile, journalFile };
+    const hired = hireSeat(worker, start, this.#events);
     // The first one's failure is awaited by start(); later ones are tried again.
     hired.isReady.catch((error: Error) => this.#loadFailed(hired.seat, error));
     return hired;

@@ -35,19 +35,26 @@ const STALE_MS = 50;
 /** What is added to the deadline where nobody knows whose code it is that blocks the thread. */
 const UNKNOWN_GRACE_MS = 1_000;
 
-export function hireSeat(
-  workerFile: URL | string,
-  start: Omit<WorkerStart, "cells">,
-  events: SeatEvents,
-): { seat: Seat; isReady: Promise<HookInfo> } {
+/** A thread that has no hooks yet. */
+export type BareWorker = { worker: Worker; cells: SharedArrayBuffer };
+
+export function bareWorker(workerFile: URL | string, heapMb: number): BareWorker {
   const cells = createCells();
-  const workerData: WorkerStart = { ...start, cells };
   const worker = new Worker(workerFile, {
-    workerData,
+    workerData: cells,
     stdout: true,
     stderr: true,
-    resourceLimits: { maxOldGenerationSizeMb: start.limits.heapMb },
+    resourceLimits: { maxOldGenerationSizeMb: heapMb },
   });
+  return { worker, cells };
+}
+
+export function hireSeat(
+  { worker, cells }: BareWorker,
+  start: WorkerStart,
+  events: SeatEvents,
+): { seat: Seat; isReady: Promise<HookInfo> } {
+  worker.postMessage(start);
   const seat: Seat = {
     worker,
     cells: new Int32Array(cells),

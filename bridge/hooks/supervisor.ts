@@ -20,6 +20,7 @@ export type SuperviseOptions = {
   dir: string;
   logFile: string | null;
   projectDir: string;
+  expectReload?: boolean | undefined;
   onEvent: (event: HookHostEvent) => void;
 };
 
@@ -69,6 +70,7 @@ export async function superviseHost(options: SuperviseOptions): Promise<Supervis
       journalDir,
       asyncOps,
       workerFile: ownFile("worker.js"),
+      expectReload: options.expectReload ?? false,
     };
     const ready = await hostReady(child, start, (message) => {
       if (message.type === "async") asyncOps.push(message.op);

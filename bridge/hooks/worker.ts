@@ -29,14 +29,21 @@ import {
 const HEARTBEAT_MS = 10;
 const FIRST_ARENA_BYTES = 1 << 16;
 
-if (parentPort !== null) void main(parentPort, workerData as WorkerStart);
+if (parentPort !== null) {
+  const port = parentPort;
+  port.once("message", (start: WorkerStart) => void main(port, start, workerData));
+}
 
-async function main(port: MessagePort, start: WorkerStart): Promise<void> {
+async function main(
+  port: MessagePort,
+  start: WorkerStart,
+  cells: SharedArrayBuffer,
+): Promise<void> {
   const post = (message: FromWorker): void => port.postMessage(message);
   redirectOutput(start.logFile);
   try {
     const hooks = await importHooks(start.modules);
-    const worker = new HookWorker(start, hooks, post);
+    const worker = new HookWorker(start, hooks, cells, post);
     port.on("message", (message: ToWorker) => worker.hear(message));
     post({ type: "ready", info: describeHooks(hooks), threadPath: threadPath() });
   } catch (error) {
@@ -76,11 +83,16 @@ class HookWorker {
   #lastBatch: { job: number; batch: OpBatch } | null = null;
   readonly #lanes = new LaneWriter();
 
-  constructor(start: WorkerStart, hooks: Hooks, post: (message: FromWorker) => void) {
+  constructor(
+    start: WorkerStart,
+    hooks: Hooks,
+    cells: SharedArrayBuffer,
+    post: (message: FromWorker) => void,
+  ) {
     this.#start = start;
     this.#hooks = hooks;
     this.#post = post;
-    this.#cells = new Int32Array(start.cells);
+    this.#cells = new Int32Array(cells);
     this.#journal = new Journal(start.journalFile);
     this.#watchContext();
     this.#watchCrashes();
@@ -88,7 +100,7 @@ class HookWorker {
 
   hear(message: ToWorker): void {
     if (message.type === "block") this.#runBlock(message);
-    else this.#lanes.close(message.lane);
+    else if (message.type === "lane-closed") this.#lanes.close(message.lane);
   }
 
   #runBlock(message: BlockMessage): void {

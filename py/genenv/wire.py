@@ -160,7 +160,7 @@ def write_batch(batch: pa.RecordBatch, target: memoryview) -> int:
         # A copy more, and no stream writer to make.
         at = 0
         for piece in batch_pieces(batch):
-            target[at : at + len(piece)] = piece
+            target[at : at + len(piece)] = memoryview(piece).cast("B")
             at += len(piece)
         return at
     sink = pa.FixedSizeBufferWriter(pa.py_buffer(target))

@@ -14,6 +14,7 @@ export interface LiveState {
   rejects: Map<string, number>;
   /** Of the last batch. */
   failures: Map<string, number>;
+  abstained: number;
   tokensPerSecond: number | null;
   task: { prompt: string; groundTruth: string; successRate: number | null } | null;
 }
@@ -32,6 +33,7 @@ export function newLive(totalEpochs: number, nowMs: number): LiveState {
     outcomes: new Map(),
     rejects: new Map(),
     failures: new Map(),
+    abstained: 0,
     tokensPerSecond: null,
     task: null,
   };
@@ -56,6 +58,7 @@ export function trackLive(state: LiveState, event: RunEvent, nowMs: number): Liv
     ...next,
     agent: add(next.agent, values["agent/reward_mean"]),
     failures: countsUnder(values, "agent/failed/"),
+    abstained: values["agent/abstained"] ?? 0,
     tokensPerSecond: speedOf(values) ?? next.tokensPerSecond,
   };
 }

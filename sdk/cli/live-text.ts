@@ -28,7 +28,8 @@ export function formatPanel(state: LiveState, nowMs: number, columns: number): s
       : null,
     state.outcomes.size > 0 ? line("tasks", counts(state.outcomes), greenKept) : null,
     state.rejects.size > 0 ? line("rejected answers", counts(state.rejects), yellow) : null,
-    state.failures.size > 0 ? line("without a score", counts(state.failures), yellow) : null,
+    state.failures.size > 0 ? line("failed", counts(state.failures), yellow) : null,
+    state.abstained > 0 ? line("abstained", String(state.abstained)) : null,
     state.tokensPerSecond === null
       ? null
       : line("speed", `${Math.round(state.tokensPerSecond)} tokens a second`),

@@ -58,12 +58,12 @@ function withoutCounts(
   return Object.fromEntries(names);
 }
 
-/** How many of the last batch's calls failed, by code; abstentions are the hook's own choice and none. */
+/** How many of the last batch's calls failed, by code. */
 export function failureCounts(values: Record<string, number>): [code: string, count: number][] {
   const counts = new Map<string, number>();
   for (const [name, count] of Object.entries(values)) {
     const [, code] = /^(?:agent\/failed\/|env\/rejected\/failed: )(.+)$/.exec(name) ?? [];
-    if (code === undefined || code === "abstain") continue;
+    if (code === undefined) continue;
     counts.set(code, (counts.get(code) ?? 0) + count);
   }
   return [...counts].sort(([, a], [, b]) => b - a);

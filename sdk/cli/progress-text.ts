@@ -60,6 +60,7 @@ function epochLine(state: ProgressState, nowMs: number): string {
     environment,
     environment && tasks,
     failuresText(values),
+    abstainedText(values),
     formatDuration(seconds),
   ];
   return parts.filter(Boolean).join(" | ");
@@ -77,6 +78,7 @@ export function formatStatus(state: ProgressState, nowMs: number): string {
     state.detail === null ? state.phase : `${state.phase}: ${toSafeText(state.detail)}`,
     rewards && `reward ${rewards}`,
     failuresText(state.values),
+    abstainedText(state.values),
     formatDuration(nowMs - state.startedMs),
     left === null ? null : `about ${formatDuration(left)} left`,
   ];
@@ -86,6 +88,11 @@ export function formatStatus(state: ProgressState, nowMs: number): string {
 function failuresText(values: Record<string, number>): string | null {
   const counts = failureCounts(values).map(([code, count]) => `${toSafeText(code)} ${count}`);
   return counts.length === 0 ? null : `failed ${counts.join(", ")}`;
+}
+
+function abstainedText(values: Record<string, number>): string | null {
+  const count = values["agent/abstained"] ?? 0;
+  return count === 0 ? null : `abstained ${count}`;
 }
 
 function numbers(values: Record<string, number>, names: [label: string, name: string][]): string {

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { ConfigError, formatError } from "../../bridge/errors.js";
+import { keepCases } from "../score/kept-cases.js";
 import { openResultFile } from "../score/result-file.js";
 import { openRewardHost, type RewardHost } from "../score/reward-host.js";
 import { type ScanResult, scan } from "../score/scan.js";
@@ -26,7 +27,8 @@ export async function scoreCommand(
   streams: Omit<CommandStreams, "status"> & { cwd?: string },
 ): Promise<number> {
   const { output, cwd = process.cwd() } = streams;
-  const source = await openSource(options, cwd);
+  const found = await openSource(options, cwd);
+  const source = options.watch === true ? keepCases(found) : found;
   return interruptible({ ...streams, status: null }, options, async (signal) => {
     const scorer = new Scorer(source, options, cwd);
     // What is under way is of no use then, and may take its whole deadline.
@@ -89,7 +91,8 @@ class Scorer {
       return this.#host;
     }
     const { reward, limits } = this.#source;
-    const options = { reward, limits, projectDir: this.#cwd, logFile: this.#logFile };
+    const expectReload = this.#options.watch === true;
+    const options = { reward, limits, projectDir: this.#cwd, logFile: this.#logFile, expectReload };
     this.#host = await openRewardHost(options);
     return this.#host;
   }

@@ -64,7 +64,8 @@ export function panel(state: LiveState, nowMs: number, end: string | null): stri
   const counts = {
     ...named(state.outcomes),
     ...named(state.rejects, "rejected: "),
-    ...named(state.failures, "no score: "),
+    ...named(state.failures, "failed: "),
+    ...(state.abstained > 0 ? named(new Map([["abstained", state.abstained]])) : []),
   };
   if (Object.keys(counts).length > 0) parts.push(table([counts]));
   if (task) {

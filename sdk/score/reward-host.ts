@@ -22,6 +22,8 @@ export interface RewardHostOptions {
   limits: Partial<Limits>;
   /** Where the hook's own output goes; null drops it. */
   logFile: string | null;
+  /** `reload` will be called, and should be quick. */
+  expectReload?: boolean;
   onEvent?: (event: HookHostEvent) => void;
 }
 

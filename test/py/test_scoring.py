@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from genenv.errors import HookError
 from genenv.loop.generation import Answer
+from genenv.loop.metrics import reward_metrics
 from genenv.loop.scoring import (
     failure_counts,
     refuse_failed_scores,
@@ -140,19 +141,28 @@ def test_on_failure_zero_makes_a_failure_a_score_of_zero_that_is_still_counted()
     assert tried.success_rate == 0.5
     assert [reward for _, reward in tried.trainable()] == [0.0, 1.0]
     assert (tried.scores[0].code, tried.scores[0].reason) == ("timeout", "1000 ms")
-    assert failure_counts([tried]) == {"timeout": 1, "abstain": 1}
+    assert failure_counts([tried]) == {"timeout": 1}
+    assert reward_metrics("agent", [tried])["agent/abstained"] == 1.0
 
 
 # -- the failure limit -----------------------------------------------------------------------------
 
 
-def test_failures_are_counted_by_code_and_abstentions_beside_them() -> None:
+def test_failures_are_counted_by_code_and_abstentions_are_none_of_them() -> None:
     groups = [
         group(TASK, failed("threw"), failed("timeout"), scored(1.0)),
         group(TASK, failed("threw"), abstained()),
     ]
-    assert failure_counts(groups) == {"threw": 2, "timeout": 1, "abstain": 1}
+    assert failure_counts(groups) == {"threw": 2, "timeout": 1}
     assert failure_counts([]) == {}
+    metrics = reward_metrics("agent", groups)
+    counted = {name: metrics[f"agent/{name}"] for name in ("responses", "scored", "abstained")}
+    assert counted == {"responses": 5.0, "scored": 1.0, "abstained": 1.0}
+    assert [name for name in metrics if "/failed/" in name] == [
+        "agent/failed/threw",
+        "agent/failed/timeout",
+    ]
+    assert reward_metrics("agent", [])["agent/abstained"] == 0.0
 
 
 def limits(rate: float, on_failure: str = "abstain") -> dict[str, Any]:

@@ -20,7 +20,7 @@ def _known(values: dict[str, float | None]) -> dict[str, float]:
 
 
 def reward_metrics(prefix: str, groups: Sequence[Group]) -> dict[str, float]:
-    """Means over scored responses, and counts of those without a score by reason."""
+    """Means over scored responses, and counts: of abstentions, and of failures by code."""
     scores = [s for g in groups for s in g.scores]
     scored = [s.value for s in scores if s.kind == "score" and s.value is not None]
     successes = [s for g in groups for s in g.successes if s is not None]
@@ -35,6 +35,7 @@ def reward_metrics(prefix: str, groups: Sequence[Group]) -> dict[str, float]:
             f"{prefix}/success_rate": _mean([float(s) for s in successes]),
             f"{prefix}/responses": float(len(scores)),
             f"{prefix}/scored": float(len(scored)),
+            f"{prefix}/abstained": float(sum(s.kind == "abstain" for s in scores)),
         }
         | {f"{prefix}/parts/{name}": _mean(values) for name, values in parts.items()}
         | counts

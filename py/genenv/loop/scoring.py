@@ -140,15 +140,8 @@ def trainable_answers(
 
 
 def failure_counts(groups: Sequence[Group]) -> dict[str, int]:
-    """Failed scores by code, and abstentions under ``abstain``."""
-    counts: dict[str, int] = {}
-    for group in groups:
-        for score in group.scores:
-            if score.code is not None:
-                counts[score.code] = counts.get(score.code, 0) + 1
-            elif score.kind == "abstain":
-                counts["abstain"] = counts.get("abstain", 0) + 1
-    return counts
+    """Failed scores by code. Abstentions are the hook's own choice, and none of them."""
+    return dict(Counter(s.code for group in groups for s in group.scores if s.code is not None))
 
 
 def refuse_failed_scores(groups: Sequence[Group], hooks: Mapping[str, Any]) -> None:

@@ -12,10 +12,14 @@ export function reasonChart(rows: readonly TaskRow[], title: string): Chart | nu
   return orNull(parts, { title, about, unit: "tasks" });
 }
 
-/** Responses that got no score, by reason. */
+/** Responses that got no score: those that the reward failed on by code, and those it abstained from. */
 export function failureChart(run: ReportRun, title: string): Chart | null {
-  const parts = partsUnder(run, "agent", "agent/failed/");
-  const about = "Responses that the reward abstained from, or failed on, in each epoch's batch.";
+  const parts = [
+    ...partsUnder(run, "agent", "agent/failed/", "failed: "),
+    ...partsUnder(run, "agent", "agent/abstained", "abstained"),
+  ];
+  const about =
+    "Responses that the reward failed on, by code, or abstained from, in each epoch's batch.";
   return orNull(parts, { title, about, unit: "responses" });
 }
 
@@ -39,13 +43,14 @@ export function timeChart(run: ReportRun, title: string): Chart | null {
   return orNull(parts, { title, about: "Where each epoch's seconds went.", unit: "seconds" });
 }
 
-function partsUnder(run: ReportRun, phase: string, prefix: string): Part[] {
+/** The numbers whose names begin with `prefix`, which `shown` takes the place of. */
+function partsUnder(run: ReportRun, phase: string, prefix: string, shown: string): Part[] {
   return run.metrics
     .filter((metric) => metric.phase === phase)
     .flatMap(({ epoch, values }) =>
       Object.entries(values)
         .filter(([name]) => name.startsWith(prefix))
-        .map(([name, value]) => ({ epoch, name: name.slice(prefix.length), value })),
+        .map(([name, value]) => ({ epoch, name: `${shown}${name.slice(prefix.length)}`, value })),
     );
 }
 

@@ -151,7 +151,9 @@ function responseOf(rollout: ReportRollout): HTMLElement {
   const metrics = Object.entries(rollout.metrics).map(([name, value]) => `${name} ${show(value)}`);
   const verdict =
     rollout.score === null
-      ? `no score: ${[rollout.failure, rollout.reason].filter(Boolean).join(", ")}`
+      ? [rollout.failure === null ? "abstained" : `failed: ${rollout.failure}`, rollout.reason]
+          .filter(Boolean)
+          .join(", ")
       : `score ${show(rollout.score)}`;
   const kind = rollout.score === null ? "none" : rollout.success ? "kept" : "dropped";
   return h(

@@ -37,6 +37,7 @@ describe("the live panel", () => {
       metrics("agent", {
         "agent/reward_mean": 0.25,
         "agent/failed/timeout": 2,
+        "agent/abstained": 3,
         "agent/response_tokens_mean": 20,
         "agent/responses": 64,
         "timing_s/gen": 10,
@@ -54,7 +55,8 @@ describe("the live panel", () => {
       "success rates p̂     0 █ █        1   epoch 1",
       "tasks               kept 1  too-hard 1",
       "rejected answers    no-sum 3",
-      "without a score     timeout 2",
+      "failed              timeout 2",
+      "abstained           3",
       "speed               128 tokens a second",
       "last task           What is 2 + 3?",
       'its answer          "5"   (solved 0 %)',

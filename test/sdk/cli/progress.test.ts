@@ -100,16 +100,16 @@ describe("without a terminal", () => {
     ]);
   });
 
-  test("failures are counted by reason on the epoch's line, and abstentions are none", () => {
+  test("failures are counted by code on the epoch's line, and abstentions beside them", () => {
     const agent = (epoch: number, counts: Record<string, number>): RunEvent[] => [
       phase(epoch, "reward"),
-      metrics(epoch, "agent", { "agent/reward_mean": 0.5, "agent/failed/abstain": 9, ...counts }),
+      metrics(epoch, "agent", { "agent/reward_mean": 0.5, ...counts }),
       metrics(epoch, "environment", { "env/rejected/failed: threw": 1, "env/rejected/no-task": 3 }),
       phase(epoch, "epoch-end"),
     ];
-    const counts = { "agent/failed/threw": 2, "agent/failed/timeout": 4 };
-    const [first, second] = shown([...agent(1, counts), ...agent(2, {})]);
-    expect(first).toMatch(/ \| failed timeout 4, threw 3 \| /);
+    const counts = { "agent/failed/threw": 2, "agent/failed/timeout": 4, "agent/abstained": 9 };
+    const [first, second] = shown([...agent(1, counts), ...agent(2, { "agent/abstained": 0 })]);
+    expect(first).toMatch(/ \| failed timeout 4, threw 3 \| abstained 9 \| /);
     // A reason that is gone has no number of an earlier epoch.
     expect(second).toMatch(/ \| failed threw 1 \| /);
   });

@@ -51,7 +51,7 @@ function metricLines(epochs: number, tasks: number): string {
         "agent/reward_mean": 0.3 + gone / 4 + wave,
         "agent/success_rate": 0.3 + gone / 5 + wave,
         "agent/failed/timeout": 1 + (epoch % 3),
-        "agent/failed/abstain": 4,
+        "agent/abstained": 4,
         "actor/grad_norm": 1 + wave,
         "timing_s/env_gen": 9,
         "timing_s/gen": 22,

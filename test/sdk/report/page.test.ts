@@ -150,7 +150,7 @@ describe.skipIf(chromiumPath === null)("the report in Chromium", () => {
     expect(text).toContain("seed-11: What is");
     expect(text).toContain("Here is one: What is");
     expect(text).toContain("score 1");
-    expect(text).toContain("no score: timeout, no result within 5000 ms");
+    expect(text).toContain("failed: timeout, no result within 5000 ms");
     await page.keyboard.press("Escape");
     await expect.poll(() => page.locator("dialog").count()).toBe(0);
     expect(await opener.evaluate((button) => button === document.activeElement)).toBe(true);
