@@ -1,24 +1,26 @@
 /**
- * npm run bench:hooks [-- --json] [-- --quick]: the hook plane against the same reward in-process in Python, and
- * against an HTTP request a sample. Every figure is a ratio inside one run; equal sums are asserted.
+ * npm run bench:hooks [-- --json] [-- --quick] [-- --part NAME]...: the hook plane against the same reward in-process in
+ * Python, against an HTTP request a sample and against veRL's reward loop, and how soon it works again after the worst
+ * that a hook can do. Every figure is a ratio inside one run (for a bound: bound over measured); equal sums are asserted.
  */
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { basename, extname, join } from "node:path";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { type HookHost, startHookHost } from "../bridge/hooks/host.js";
 import { resolveModel } from "../bridge/python/models.js";
 import { findReady } from "../bridge/python/setup.js";
 import { boxedAnswer } from "./boxed-answer.js";
+import { type Line, type PartOptions, startReward } from "./hooks-host.js";
+import { measureRecovery } from "./hooks-recovery.js";
+import { measureWatch } from "./hooks-watch.js";
 import { mathVerify, peerPython, run } from "./peer.js";
 
-type Line = { name: string; ratio: number; atLeast?: number; atMost?: number } & Record<
-  string,
-  number | string
->;
+/** What `--part` takes; all of them where it is left out. */
+const PARTS = ["plane", "http", "memory", "heavy", "waiting", "recovery", "watch", "verl"] as const;
+type Part = (typeof PARTS)[number];
 
 export async function main(args: string[], root: string): Promise<number> {
   const python = process.env.GENENV_TEST_PYTHON ?? findReady()?.python;
@@ -26,57 +28,62 @@ export async function main(args: string[], root: string): Promise<number> {
     process.stderr.write("no Python environment yet; run: npx genenv setup\n");
     return 1;
   }
+  const asked = args.flatMap((word, at) => (word === "--part" ? [args[at + 1]] : []));
+  const unknown = asked.find((part) => !(PARTS as readonly unknown[]).includes(part));
+  if (unknown !== undefined) {
+    process.stderr.write(`--part is one of ${PARTS.join(", ")}, not ${unknown}\n`);
+    return 2;
+  }
+  const isJson = args.includes("--json");
+  const isQuick = args.includes("--quick");
+  const print = (line: Line): void => {
+    process.stdout.write(`${isJson ? JSON.stringify(line) : describe(line)}\n`);
+  };
   const dir = await mkdtemp(join(tmpdir(), "genenv-bench-"));
-  const graders = join(root, "dist", "sdk", "graders", "index.js");
-  const host = await startReward(root, dir, join(root, "bench", "boxed-answer.ts"));
-  const mathHost = await startReward(root, dir, graders, "math");
-  const waitingHost = await startReward(root, dir, join(root, "bench", "waiting-reward.ts"));
-  const http = await startHttp();
   try {
-    const { port } = http.address() as AddressInfo;
-    const { address } = host;
-    const options = {
-      mathAddress: mathHost.address,
-      waitingAddress: waitingHost.address,
-      mathVerify: sitePackages(peerPython(mathVerify)),
-      tokenizer: await resolveModel("builtin:smollm2-135m", { python, baseDir: root }),
-      address,
-      token: null,
-      httpPort: port,
-      hostPid: host.pid,
-      quick: args.includes("--quick"),
-    };
-    const isJson = args.includes("--json");
-    const plane = await runClient(python, root, { ...options, part: "plane" }, isJson);
-    const verl = await runClient(python, root, { ...options, part: "verl" }, isJson);
-    return plane || verl;
+    let code = 0;
+    for (const part of asked.length === 0 ? PARTS : (asked as Part[])) {
+      if (part === "recovery") await measureRecovery({ root, dir, print, isQuick });
+      else if (part === "watch") await measureWatch({ root, dir, print, isQuick });
+      else code ||= await runPart(part, { python, root, dir, print, isQuick });
+    }
+    return code;
   } finally {
-    http.close();
-    await Promise.all([host, mathHost, waitingHost].map((each) => each.close()));
     await rm(dir, { recursive: true, force: true });
   }
 }
 
-/** A host with one reward. */
-async function startReward(
-  root: string,
-  dir: string,
-  path: string,
-  exportName = "default",
-): Promise<HookHost> {
-  const own = join(dir, `${basename(path, extname(path))}-${exportName}`);
-  return startHookHost({
-    modules: {
-      reward: { kind: "file", path, exportName },
-      environment: null,
-      curriculum: null,
-      algorithms: null,
-    },
-    dir: own,
-    logFile: join(own, "hooks.log"),
-    projectDir: root,
-  });
+/** A part whose other side is Python: the client is a process of its own, as the training loop is. */
+async function runPart(part: Part, options: PartOptions & { python: string }): Promise<number> {
+  const { python, root, dir, print, isQuick } = options;
+  const graders = join(root, "dist", "sdk", "graders", "index.js");
+  const host =
+    part === "heavy"
+      ? await startReward(root, dir, graders, "math")
+      : await startReward(root, dir, join(root, "bench", rewardOf(part)));
+  const http = part === "http" ? await startHttp() : null;
+  try {
+    const given = {
+      part,
+      address: host.address,
+      hostPid: host.pid,
+      httpPort: http === null ? null : (http.address() as AddressInfo).port,
+      mathVerify: part === "heavy" ? sitePackages(peerPython(mathVerify)) : null,
+      tokenizer:
+        part === "verl"
+          ? await resolveModel("builtin:smollm2-135m", { python, baseDir: root })
+          : null,
+      quick: isQuick,
+    };
+    return await runClient(python, root, given, print);
+  } finally {
+    http?.close();
+    await host.close();
+  }
 }
+
+const rewardOf = (part: Part): string =>
+  part === "waiting" ? "waiting-reward.ts" : "boxed-answer.ts";
 
 /** Where a Python finds what pip has installed for it. */
 function sitePackages(python: string): string {
@@ -104,7 +111,7 @@ async function runClient(
   python: string,
   root: string,
   options: object,
-  isJson: boolean,
+  print: (line: Line) => void,
 ): Promise<number> {
   const client = spawn(python, [join(root, "bench", "hooks_client.py"), JSON.stringify(options)], {
     env: {
@@ -114,7 +121,7 @@ async function runClient(
     stdio: ["ignore", "pipe", "inherit"],
   });
   for await (const text of createInterface(client.stdout)) {
-    process.stdout.write(`${isJson ? text : describe(JSON.parse(text) as Line)}\n`);
+    print(JSON.parse(text) as Line);
   }
   return (
     client.exitCode ??

@@ -36,23 +36,23 @@ HTTP_TARGETS = {"shared session": 30, "a connection each": 100}
 
 def main() -> None:
     options = json.loads(sys.argv[1])
-    is_quick = options["quick"]
-    if options["part"] == "verl":
-        # A process of its own: math-verify and veRL need different versions of a package.
-        with HookClient(options["address"], options["token"]) as client:
-            measure_path(client, options["tokenizer"], 256 if is_quick else 4096)
-        return
-    with HookClient(options["address"], options["token"]) as client:
-        for count in PLANE_TARGETS:
-            measure_plane(client, count, 0.5 if is_quick else 3.0)
-        measure_http(client, options["httpPort"], 512 if is_quick else 4096)
-        measure_memory(client, options["hostPid"], 100_000 if is_quick else 1_000_000)
-        with HookClient(options["mathAddress"]) as heavy:
+    part, is_quick = options["part"], options["quick"]
+    with HookClient(options["address"]) as client:
+        if part == "plane":
             for count in PLANE_TARGETS:
-                measure_heavy(heavy, options["mathVerify"], count)
-        with HookClient(options["waitingAddress"]) as waiting:
-            measure_concurrency(waiting, 64 if is_quick else 512)
-            measure_overlap(options["waitingAddress"], waiting, 128 if is_quick else 1024)
+                measure_plane(client, count, 0.5 if is_quick else 4.0)
+        elif part == "http":
+            measure_http(client, options["httpPort"], 512 if is_quick else 4096)
+        elif part == "memory":
+            measure_memory(client, options["hostPid"], 100_000 if is_quick else 1_000_000)
+        elif part == "heavy":
+            for count in PLANE_TARGETS:
+                measure_heavy(client, options["mathVerify"], count)
+        elif part == "waiting":
+            measure_concurrency(client, 64 if is_quick else 512)
+            measure_overlap(options["address"], client, 128 if is_quick else 1024)
+        else:
+            measure_path(client, options["tokenizer"], 256 if is_quick else 4096)
 
 
 def measure_plane(client: HookClient, count: int, seconds: float) -> None:

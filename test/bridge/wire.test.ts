@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { tableFromIPC } from "apache-arrow";
 import { describe, expect, test } from "vitest";
-import { readTextBatch } from "../../bridge/arrow-read.js";
+import { readRowCount, readTextBatch } from "../../bridge/arrow-read.js";
 import { writeBatch } from "../../bridge/arrow-write.js";
 import { type Frame, FrameReader } from "../../bridge/frame-reader.js";
 import { toWireJson } from "../../bridge/hooks/json.js";
@@ -153,6 +153,37 @@ test("mutated requests are read or refused, and nothing else", () => {
   const refused = fuzzRequests(good, frames, process.env.GENENV_FUZZ_SEED ?? "1");
   expect(refused).toBeGreaterThan(frames / 4);
 }, 1_800_000);
+
+test("a batch's rows are counted without decoding it, and never more than it has room for", () => {
+  expect(readRowCount(shared(payloadOf({ response: ["a", "b", "c"] })))).toBe(3);
+  expect(readRowCount(shared(payloadOf({ response: [] })))).toBe(0);
+  expect(() => readRowCount(shared(Buffer.from("no batch")))).toThrow("a frame holds no Arrow");
+  // The batch's length is the first of the places that hold its three rows as 64 bits.
+  const lying = Buffer.from(payloadOf({ response: ["a", "b", "c"] }));
+  const three = Buffer.from([3, 0, 0, 0, 0, 0, 0, 0]);
+  const refusals: string[] = [];
+  for (let at = lying.indexOf(three); at >= 0; at = lying.indexOf(three, at + 1)) {
+    const changed = Buffer.from(lying);
+    changed.writeUInt32LE(1 << 20, at);
+    try {
+      readRowCount(shared(changed));
+    } catch (error) {
+      refusals.push((error as Error).message);
+    }
+  }
+  expect(refusals).toContainEqual(expect.stringMatching(/^a frame has 1048576 rows in \d+ bytes/));
+});
+
+test("short columns come through as they are, ASCII or not, with their nulls", () => {
+  for (const values of [
+    ["t-1", "", null, "t-22"],
+    ["ü", "t-1", null, "🙂"],
+    ["x".repeat(500), "y", null, ""],
+  ]) {
+    const column = readTextBatch(shared(payloadOf({ task_id: values }))).columns.get("task_id");
+    expect(values.map((_, row) => column?.get(row))).toEqual(values);
+  }
+});
 
 test("a reply's header carries its kind", () => {
   const header = { op: Op.SCORE, kind: Kind.REPLY_F64, attempt: 0, id: 2n ** 64n - 1n, length: 0 };

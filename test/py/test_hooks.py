@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from genenv import wire
 from genenv.errors import HookError
 from genenv.hook_channel import HookChannel
+from genenv.hook_link import LocalLink
 from genenv.hooks import Accepted, HookClient, HookInfo, Rejected, Vote
+from genenv.wire import Header, Kind, Op
 from hook_host import RunningHost, hook_host
 
 if TYPE_CHECKING:
@@ -207,6 +210,50 @@ def test_a_host_killed_in_the_middle_of_a_batch_costs_no_score(tmp_path: Path) -
         results = client.score(["200"] * 32, [0] * 32, ["t"] * 32)
         killer.join()
         assert [result.value for result in results] == [3.0] * 32
+
+
+def test_plain_scores_of_a_small_batch_come_through_the_pipe(
+    host: RunningHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frames: list[int] = []
+    read = LocalLink.read
+
+    def counted(link: LocalLink) -> list[tuple[Header, memoryview]]:
+        found = read(link)
+        frames.extend(header.op for header, _ in found)
+        return found
+
+    monkeypatch.setattr(LocalLink, "read", counted)
+    with HookClient(host.address, host.token) as client:
+        for _ in range(3):
+            assert [r.value for r in client.score(["7"] * 5, [7] * 5, ["t"] * 5)] == [1.0] * 5
+        before = len(frames)
+        assert before > 0
+        # Only plain scores do: a result with a reason is the host's to send.
+        assert client.score(["abstain"], [7], ["t"])[0].kind == "abstain"
+        assert len(frames) == before
+    assert not list(Path("/dev/shm").glob(f"genenv-{host.pid}-*"))
+
+
+def test_a_frame_that_is_cut_short_in_the_pipe_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(wire.MAPPED_BYTES))
+    link = LocalLink.open(str(path))
+    try:
+        writer = os.open(f"{path}{wire.PIPE_SUFFIX}", os.O_WRONLY)
+        header = Header(Op.SCORE, Kind.REPLY_F64, 0, 1, 16)
+        os.write(writer, wire.encode_header(header) + bytes(16))
+        ((got, body),) = link.read()
+        assert (got, len(body)) == (header, 16)
+        os.write(writer, wire.encode_header(header) + bytes(15))
+        with pytest.raises(HookError, match="cut short in the pipe"):
+            link.read()
+        os.close(writer)
+        with pytest.raises(EOFError, match="closed its pipe"):
+            link.read()
+    finally:
+        link.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_hook_that_kills_its_host_fails_alone(tmp_path: Path) -> None:
