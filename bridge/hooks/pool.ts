@@ -1,6 +1,8 @@
-/** The worker threads that run hooks: who works on what, who is late, who is to blame, who takes over. */
+/** Runs requests on the crew's workers: who works on what, who is late, who is to blame. */
 import { HookError } from "../errors.js";
 import type { Op } from "../wire.js";
+import { Crew, type CrewOptions } from "./crew.js";
+import { blockRows, type DispatchRules, isCareful, mustRunFirst, seatFor } from "./dispatch.js";
 import {
   absorb,
   type Block,
@@ -13,92 +15,61 @@ import {
   releaseIfUnread,
   waitingRuns,
 } from "./job.js";
-import { asyncPlan } from "./limits.js";
 import type { HookInfo } from "./load.js";
-import type { Limits, ModuleSet, ToWorker, WorkerStart } from "./messages.js";
+import type { ToWorker } from "./messages.js";
 import { batchTimedOut, crashed, failed, outOfMemory, timedOut, type Where } from "./result.js";
-import {
-  type BareWorker,
-  type BlockNews,
-  bareWorker,
-  hireSeat,
-  holdsExclusive,
-  isStuck,
-  leastLoaded,
-  openRowsOf,
-  rowInside,
-  runningRows,
-  type Seat,
-  type SeatEvents,
-  terminateSeat,
-} from "./seat.js";
+import { type BlockNews, isStuck, rowInside, runningRows, type Seat } from "./seat.js";
 import { Answer, monotonicMs, RequestCell, RowState } from "./shared-memory.js";
 import type { Failed } from "./types.js";
 
-export type PoolOptions = {
-  workerFile: URL | string;
-  modules: ModuleSet;
-  limits: Limits;
-  logFile: string | null;
-  /** Folder for the journals of rows; null keeps none. */
-  journalDir: string | null;
+export type PoolOptions = CrewOptions & {
   /** Rows that were running when an earlier host died: never run again. */
   accused: Map<bigint, Set<number>>;
   /** Ops known to be async from an earlier host. */
   asyncOps: Op[];
   onAsync?: (op: Op) => void;
-  /** The first worker, where one waits already; null starts it. */
-  first: BareWorker | null;
-  /** The other workers start so much later than the first one is ready. */
-  restDelayMs: number;
-  log: (line: string) => void;
 };
 
 const TICK_MS = 10;
-const MAX_LOAD_FAILURES = 3;
-const LOAD_RETRY_MS = 500;
-/** A block of a synchronous hook should take about so long. */
-const BLOCK_MS = 4;
-/** A request cheaper than this isn't worth dividing. */
-const CHEAP_MS = 1.5;
 
 export class Pool {
   readonly #options: PoolOptions;
-  readonly #seats: Seat[] = [];
-  #spare: Seat | null = null;
+  readonly #crew: Crew;
   readonly #queue: Block[] = [];
   readonly #jobs = new Set<Job>();
   readonly #asyncOps: Set<Op>;
   /** Milliseconds a row of a synchronous op takes, as a moving average. */
   readonly #costMs = new Map<Op, number>();
+  /** Once the hooks are loaded. */
+  #rules: DispatchRules | null = null;
   #nextBlock = 1;
   #nextJob = 1;
   #ticker: NodeJS.Timeout | null = null;
-  #info: HookInfo | null = null;
-  #loadFailures = 0;
-  #isClosed = false;
-  #seatCount = 0;
 
   constructor(options: PoolOptions) {
     this.#options = options;
     this.#asyncOps = new Set(options.asyncOps);
+    this.#crew = new Crew(options, {
+      ready: () => this.#pump(),
+      heard: (seat, news) => this.#hear(seat, news),
+      died: (seat, error) => this.#died(seat, error),
+      lost: (error) => {
+        for (const job of [...this.#jobs]) this.#fail(job, error);
+      },
+    });
   }
 
   /** Starts the workers; resolves when the first can work, rejects with the HookError of hooks that can't be loaded. */
   async start(): Promise<HookInfo> {
-    const { first, restDelayMs } = this.#options;
-    const { seat, isReady } = this.#hire(first);
-    this.#seats.push(seat);
-    this.#info = await isReady;
-    if (restDelayMs === 0) this.#hireRest();
-    else setTimeout(() => this.#hireRest(), restDelayMs);
-    return this.#info;
-  }
-
-  #hireRest(): void {
-    if (this.#isClosed) return;
-    while (this.#seats.length < this.#options.limits.workers) this.#seats.push(this.#hire().seat);
-    this.#spare ??= this.#hire().seat;
+    const info = await this.#crew.start();
+    this.#rules = {
+      limits: this.#options.limits,
+      info,
+      hasJournal: this.#options.journalDir !== null,
+      asyncOps: this.#asyncOps,
+      costMs: this.#costMs,
+    };
+    return info;
   }
 
   /** Runs a request's rows; always resolves with a result a row, unless the request itself is broken. */
@@ -126,45 +97,21 @@ export class Pool {
 
   /** A connection's pipe is no longer there. */
   forgetLane(lane: number): void {
-    for (const { worker } of this.#seats) {
-      worker.postMessage({ type: "lane-closed", lane } satisfies ToWorker);
-    }
+    this.#crew.tell({ type: "lane-closed", lane });
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
     if (this.#ticker !== null) clearInterval(this.#ticker);
-    const seats = [...this.#seats, ...(this.#spare === null ? [] : [this.#spare])];
-    await Promise.all(seats.map((seat) => terminateSeat(seat, this.#options.log)));
+    await this.#crew.close();
   }
 
   // --- blocks -------------------------------------------------------------------------------------
 
-  #blockRows(request: PoolRequest): number {
-    const { rows, op } = request;
-    if (this.#isCareful(request)) return rows;
-    const { limits } = this.#options;
-    const isAsync = this.#asyncOps.has(op) && this.#info !== null;
-    const workers = isAsync
-      ? asyncPlan(op, this.#info as HookInfo, limits).workers
-      : limits.workers;
-    const even = Math.ceil(rows / workers);
-    const cost = this.#costMs.get(op);
-    if (isAsync || cost === undefined) return even;
-    if (cost * rows <= CHEAP_MS) return rows;
-    return Math.max(1, Math.min(even, Math.ceil(BLOCK_MS / cost)));
-  }
-
-  /** Whether a request's rows run one by one, noted in the journal: it was there when a host died. */
-  #isCareful(request: PoolRequest): boolean {
-    if (this.#options.journalDir === null) return false;
-    // The host may have been killed for another reason, and a slow async hook one by one takes very long.
-    return request.attempt >= (this.#asyncOps.has(request.op) ? 2 : 1);
-  }
-
   /** Queues the waiting rows among from..to-1. */
   #enqueueRows(job: Job, from: number, to: number): void {
-    for (const [first, end] of waitingRuns(job, this.#blockRows(job.request), from, to)) {
+    if (this.#rules === null) return;
+    const rows = blockRows(this.#rules, job.request);
+    for (const [first, end] of waitingRuns(job, rows, from, to)) {
       this.#queue.push(this.#newBlock(job, first, end));
     }
   }
@@ -174,53 +121,26 @@ export class Pool {
   }
 
   #pump(): void {
+    const rules = this.#rules;
+    if (rules === null) return;
     for (let i = 0; i < this.#queue.length; ) {
       const block = this.#queue[i] as Block;
       if (block.job.isClosed) {
         this.#queue.splice(i, 1);
         continue;
       }
-      const seat = this.#seatFor(block);
+      const seat = seatFor(rules, this.#crew.seats, block);
       if (seat === null) {
-        if (this.#mustRunFirst(block)) return;
+        if (mustRunFirst(rules, block)) return;
         i += 1;
         continue;
       }
       this.#queue.splice(i, 1);
-      this.#hand(seat, block);
+      this.#hand(seat, block, isCareful(rules, block.job.request));
     }
   }
 
-  #mustRunFirst(block: Block): boolean {
-    // Later blocks of the same op would find no seat either; and a careful one waits for an idle pool.
-    return (
-      block.isAlone ||
-      this.#isCareful(block.job.request) ||
-      !this.#asyncOps.has(block.job.request.op)
-    );
-  }
-
-  #seatFor(block: Block): Seat | null {
-    const open = this.#seats.filter((seat) => seat.isReady && !seat.isGone);
-    const careful = this.#isCareful(block.job.request);
-    if (open.some((seat) => holdsExclusive(seat, (b) => this.#isCareful(b.job.request))))
-      return null;
-    if (careful) return open.every((seat) => seat.blocks.size === 0) ? (open[0] ?? null) : null;
-    const free = open.filter((seat) => !holdsExclusive(seat, (b) => b.isAlone));
-    if (block.isAlone) return free.find((seat) => seat.blocks.size === 0) ?? null;
-    const op = block.job.request.op;
-    if (this.#asyncOps.has(op) && this.#info !== null) {
-      const plan = asyncPlan(op, this.#info, this.#options.limits);
-      const able = free.slice(0, plan.workers).filter((seat) => openRowsOf(seat) < 2 * plan.share);
-      return leastLoaded(able, openRowsOf);
-    }
-    return leastLoaded(
-      free.filter((seat) => seat.blocks.size < 2),
-      (seat) => seat.blocks.size,
-    );
-  }
-
-  #hand(seat: Seat, block: Block): void {
+  #hand(seat: Seat, block: Block, isNoted: boolean): void {
     const { request, memory } = block.job;
     if (seat.blocks.size === 0) seat.beatMs = monotonicMs();
     seat.blocks.set(block.id, block);
@@ -235,7 +155,7 @@ export class Pool {
       to: block.to,
       payload: request.payload,
       memory: memory.buffer,
-      journalId: this.#isCareful(request) ? request.id : null,
+      journalId: isNoted ? request.id : null,
       lane: canSend(request) ? request.lane : null,
     };
     seat.worker.postMessage(message);
@@ -281,27 +201,6 @@ export class Pool {
 
   // --- workers ------------------------------------------------------------------------------------
 
-  #hire(waiting: BareWorker | null = null): { seat: Seat; isReady: Promise<HookInfo> } {
-    const { limits, modules, logFile, journalDir, workerFile } = this.#options;
-    const number = this.#seatCount++;
-    const journalFile = journalDir === null ? null : `${journalDir}/journal-${number}`;
-    const worker = waiting ?? bareWorker(workerFile, limits.heapMb);
-    const start: WorkerStart = { type: "start", modules, limits, logFile, journalFile };
-    const hired = hireSeat(worker, start, this.#events);
-    // The first one's failure is awaited by start(); later ones are tried again.
-    hired.isReady.catch((error: Error) => this.#loadFailed(hired.seat, error));
-    return hired;
-  }
-
-  readonly #events: SeatEvents = {
-    ready: () => {
-      this.#loadFailures = 0;
-      this.#pump();
-    },
-    heard: (seat, news) => this.#hear(seat, news),
-    died: (seat, error) => this.#died(seat, error),
-  };
-
   #hear(seat: Seat, news: BlockNews): void {
     if (news.type === "async") {
       if (!this.#asyncOps.has(news.op)) this.#options.onAsync?.(news.op);
@@ -341,34 +240,8 @@ export class Pool {
     this.#costMs.set(op, before === undefined ? cost : before * 0.8 + cost * 0.2);
   }
 
-  #loadFailed(seat: Seat, error: Error): void {
-    if (this.#isClosed || this.#info === null) return;
-    seat.isGone = true;
-    this.#loadFailures += 1;
-    this.#options.log(`a hook worker could not be started again: ${error.message}`);
-    if (this.#loadFailures > MAX_LOAD_FAILURES) {
-      const what = `the hooks can't be loaded again: ${error.message}`;
-      for (const job of [...this.#jobs])
-        this.#fail(job, new HookError(what, { code: "hook-load" }));
-    }
-    setTimeout(() => this.#replace(seat), LOAD_RETRY_MS);
-  }
-
-  /** Puts the spare on a seat that is no longer used, and hires a new spare. */
-  #replace(seat: Seat): void {
-    const index = this.#seats.indexOf(seat);
-    if (this.#isClosed) return;
-    if (index === -1) {
-      if (this.#spare === seat) this.#spare = this.#hire().seat;
-      return;
-    }
-    this.#seats[index] = this.#spare ?? this.#hire().seat;
-    this.#spare = this.#hire().seat;
-  }
-
   /** A worker ended by itself: out of memory, process.exit, or a fault of its own. */
   #died(seat: Seat, error: NodeJS.ErrnoException | null): void {
-    if (seat.isGone || !seat.isReady) return;
     const isMemory = error?.code === "ERR_WORKER_OUT_OF_MEMORY";
     const { heapMb } = this.#options.limits;
     this.#bury(seat, (where) =>
@@ -379,12 +252,10 @@ export class Pool {
   }
 
   /**
-   * Takes a worker's blocks back: the row whose code ran gets `verdict`, finished rows count, the others wait again.
+   * Takes a replaced worker's blocks back: the row whose code ran gets `verdict`, finished rows count, the others wait again.
    * Where nobody knows whose code ran, every row that was under way runs once more by itself.
    */
   #bury(seat: Seat, verdict: (where: Where) => Failed): void {
-    seat.isGone = true;
-    this.#replace(seat);
     const blocks = [...seat.blocks.values()];
     for (const block of blocks) absorb(block);
     const culprit = this.#culpritOf(seat);
@@ -437,7 +308,7 @@ export class Pool {
     }
     const now = monotonicMs();
     const { timeoutMs } = this.#options.limits;
-    for (const seat of [...this.#seats]) {
+    for (const seat of [...this.#crew.seats]) {
       if (seat.isGone || seat.blocks.size === 0 || !isStuck(seat, now, timeoutMs)) continue;
       this.#stop(seat, (where) => timedOut(where, timeoutMs));
     }
@@ -445,14 +316,15 @@ export class Pool {
   }
 
   #stop(seat: Seat, verdict: (where: Where) => Failed): void {
+    this.#crew.replace(seat);
     this.#bury(seat, verdict);
-    void terminateSeat(seat, this.#options.log);
+    this.#crew.end(seat);
   }
 
   #expire(job: Job): void {
     const { request } = job;
     const { batchTimeoutMs } = this.#options.limits;
-    for (const seat of this.#seats) {
+    for (const seat of this.#crew.seats) {
       for (const block of [...seat.blocks.values()]) if (block.job === job) absorb(block);
     }
     for (let row = 0; row < request.rows; row++) {
@@ -465,7 +337,7 @@ export class Pool {
 
   /** Ends the workers that are inside a row of a job that nobody waits for. */
   #freeSeatsOf(job: Job): void {
-    for (const seat of [...this.#seats]) {
+    for (const seat of [...this.#crew.seats]) {
       if (seat.isGone || rowInside(seat)?.block.job !== job) continue;
       this.#stop(seat, (where) => failed("timeout", `${where.hook} was stopped`));
     }

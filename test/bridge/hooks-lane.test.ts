@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { constants, open } from "node:fs/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { FrameReader } from "../../bridge/frame-reader.js";
@@ -86,6 +86,30 @@ test("what a full pipe or a long reply doesn't fit in comes over the socket", as
   const piecesInPipe = await fromPipe(client);
   await expect.poll(() => overSocket + piecesInPipe.length, { timeout: 5_000 }).toBe(20);
   for (const reply of piecesInPipe) expect(resultsOf(reply)).toEqual(most.map(() => 3));
+});
+
+test("clients that die in the middle of a batch leave nothing open on the host", async () => {
+  const host = await startHost("bad-hooks/hostile.ts", { limits: LIMITS });
+  const openFiles = (): number => readdirSync(`/proc/${host.pid}/fd`).length;
+  const stays = await connectTo(host);
+  // Both workers work, and the spare is there: what comes later is the clients'.
+  await stays.score(Array<string>(64).fill("abc"));
+  let before = -1;
+  const isSteady = (): boolean => {
+    const last = before;
+    before = openFiles();
+    return before === last;
+  };
+  await expect.poll(isSteady, { timeout: 10_000, interval: 500 }).toBe(true);
+  for (let i = 0; i < 10; i++) {
+    const dies = await piped(host);
+    void dies.client.send(Op.SCORE, scorePayload(["abc"]));
+    await fromPipe(dies);
+    void dies.client.send(Op.SCORE, scorePayload(["ab", i % 5 === 0 ? "loop" : "abc"]));
+    dies.client.socket.destroy();
+  }
+  expect(await stays.score(["next"])).toEqual([4]);
+  await expect.poll(openFiles, { timeout: 10_000 }).toBeLessThanOrEqual(before);
 });
 
 test("a pipe that nobody reads any more, or that was never used, is no harm", async () => {
