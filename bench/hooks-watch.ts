@@ -35,13 +35,15 @@ export async function measureWatch({ root, dir, print, isQuick }: PartOptions): 
     stdio: ["ignore", "pipe", "inherit"],
   });
   let heard = (): void => {};
+  let lost = (_: Error): void => {};
+  child.once("exit", (code) => lost(new Error(`genenv score --watch ended with ${code}`)));
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     if (text.includes("waiting for the next save")) heard();
   });
   const scanned = (): Promise<void> =>
     new Promise((resolve, reject) => {
       heard = resolve;
-      child.once("exit", (code) => reject(new Error(`genenv score --watch ended with ${code}`)));
+      lost = reject;
     });
   const tookMs: number[] = [];
   try {
@@ -56,7 +58,6 @@ export async function measureWatch({ root, dir, print, isQuick }: PartOptions): 
       tookMs.push(performance.now() - startedMs);
     }
   } finally {
-    child.removeAllListeners("exit");
     child.kill("SIGINT");
   }
   tookMs.sort((a, b) => a - b);

@@ -152,7 +152,7 @@ async function jsonReply(rows: JsonRow[]): Promise<Reply> {
   return { kind: Kind.REPLY, payload };
 }
 
-/** Loaded when first needed: a host that starts again must answer soon, and plain scores never need it. */
+/** Loaded beside the hooks, and not before: a host that starts again must answer soon, and plain scores never need it. */
 async function toArrow(columns: ReplyColumn[]): Promise<Uint8Array> {
   const { writeBatch } = await import("../arrow-write.js");
   return writeBatch(columns);

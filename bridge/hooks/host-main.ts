@@ -89,6 +89,8 @@ async function serve(start: HostStart): Promise<((modules: ModuleSet) => Promise
       waiting ??= bareWorker(start.workerFile, start.limits.heapMb);
     }, CALM_MS);
   };
+  // While the first worker loads: the first reply that is more than plain scores shall not wait for it.
+  void import("../arrow-write.js");
   try {
     let loaded = await load(start.modules);
     prepare();

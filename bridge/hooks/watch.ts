@@ -8,6 +8,8 @@ export type HookWatch = { close(): Promise<void> };
 
 /** A save is several changes of a file; its reader should see the last. */
 const SETTLE_MS = 15;
+/** How long after a save the watcher finds out what the files import now. */
+const LEARN_MS = 300;
 /** Where the system doesn't tell of changes (a network's folder), the files are looked at so often. */
 const POLL_MS = 1_000;
 
@@ -29,13 +31,19 @@ export async function watchHook(
   /** Each file's stamp when it was looked at last. */
   const seen = new Map<string, string>();
   let isWhole = true;
+  let lastSaveMs = Number.POSITIVE_INFINITY;
+  /** Something in the folders changed while a build was under way. */
+  let isStirred = false;
   const learn = async (): Promise<void> => {
+    isStirred = false;
     const inputs = await inputsOf(builder, dirname(source));
     isWhole = inputs !== null;
-    for (const each of [source, ...others, ...(inputs ?? [])]) {
-      if (!seen.has(each)) seen.set(each, stampOf(each));
-    }
+    const fresh = [source, ...others, ...(inputs ?? [])].filter((each) => !seen.has(each));
+    for (const each of fresh) seen.set(each, stampOf(each));
     folders.follow([...seen.keys()].map((each) => dirname(each)));
+    // Saved after the save that imports it: that one's scan may not have found it.
+    const isLate = fresh.some((each) => savedMs(each) > lastSaveMs);
+    if (isLate || (isStirred && !isWhole)) save();
   };
   /** Whether a file is another one than when it was looked at last; that is now. */
   const look = (): boolean => {
@@ -43,15 +51,22 @@ export async function watchHook(
     for (const [each] of saved) seen.set(each, stampOf(each));
     return saved.length > 0;
   };
+  let learning: NodeJS.Timeout | null = null;
   const save = (): void => {
+    lastSaveMs = Date.now();
     options.onSave();
-    void learn();
+    // Not beside the compiler that the save itself keeps busy.
+    learning ??= setTimeout(() => {
+      learning = null;
+      void learn();
+    }, LEARN_MS);
   };
   let settling: NodeJS.Timeout | null = null;
   const folders = watchFolders(() => {
     settling ??= setTimeout(() => {
       settling = null;
       if (look() || !isWhole) save();
+      else isStirred = true;
     }, SETTLE_MS);
   });
   await learn();
@@ -61,7 +76,7 @@ export async function watchHook(
   return {
     close: async () => {
       clearInterval(poll);
-      if (settling !== null) clearTimeout(settling);
+      for (const timer of [settling, learning]) if (timer !== null) clearTimeout(timer);
       folders.close();
       await builder.dispose();
     },
@@ -84,6 +99,8 @@ function stampOf(file: string): string {
   const stat = statSync(file, { throwIfNoEntry: false });
   return stat === undefined ? "none" : `${stat.mtimeMs} ${stat.size} ${stat.ino}`;
 }
+
+const savedMs = (file: string): number => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
 function watchFolders(onChange: () => void): { follow(paths: string[]): void; close(): void } {
   const known = new Map<string, FSWatcher>();

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-MIN_CHUNK_ROWS, MAX_CHUNK_ROWS = 256, 1024
-"""Rows a frame, a quarter of the batch within these: one is scored while the next is encoded."""
+MIN_CHUNK_ROWS = 256
+MAX_CHUNK_ROWS = (wire.PIPE_REPLY_BYTES - wire.HEADER_BYTES) // 8
+"""Rows a frame, a quarter of the batch within these: one is scored while the next is encoded, and
+each one's scores fit into the pipe."""
 CHUNK_TEXT = 32 << 20
 """Characters of response a frame, far below the frame's own bound."""
 _NO_METRICS: dict[str, float] = {}

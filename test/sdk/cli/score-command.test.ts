@@ -251,6 +251,19 @@ describe("--watch", () => {
     expect(await watched.end()).toBe(0);
   });
 
+  test("finds a file that the reward imports and that is saved after it", async () => {
+    const cwd = project({ "cases.jsonl": asked("3", "4") });
+    const watched = watch(cwd, { in: "cases.jsonl" });
+    await watched.shows(/mean 0.625 /, 1);
+    const importing = reward.replace("./bonus.ts", "./later.ts");
+    expect(importing).not.toBe(reward);
+    writeFileSync(join(cwd, "reward.ts"), importing);
+    await watched.shows(/error: .*Could not resolve/, 2);
+    writeFileSync(join(cwd, "later.ts"), "export const bonus = 0.5;\n");
+    await watched.shows(/mean 0.75 /, 3);
+    expect(await watched.end()).toBe(0);
+  });
+
   test("needs a file to watch", async () => {
     const cwd = project({ "cases.jsonl": asked("3") });
     await expect(
