@@ -118,15 +118,16 @@ const thrown: { name: string; overrides: string[]; message: RegExp; checkpoint: 
     checkpoint: false,
   },
   {
-    name: "in a role's driver",
-    overrides: ["algorithm.adv_estimator=no_such_estimator"],
-    message: /^the agent role failed: .*no_such_estimator/,
+    name: "in veRL's agent loop",
+    overrides: ["actor_rollout_ref.rollout.agent.default_agent_loop=no_such_loop"],
+    message: /no_such_loop|could be rolled out/,
     checkpoint: false,
   },
   {
     name: "in vLLM",
     overrides: ["+actor_rollout_ref.rollout.engine_kwargs.vllm.block_size=7"],
-    message: /^the \w+ role failed: /,
+    // The watch may see its process gone before its server says so.
+    message: /(^the \w+ role failed: |; the last error in its log: )\w*Error: /,
     checkpoint: false,
   },
 ];
