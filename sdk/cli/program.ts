@@ -35,6 +35,7 @@ export function createProgram(): Command {
     .option("--gpu", "the packages for NVIDIA GPUs (CUDA 13) instead of those for a CPU")
     .option("--json", "print only where everything is, as JSON")
     .option("--debug", "show the stack of an error")
+    .addHelpText("after", setupExamples)
     .action((options: { debug?: boolean; json?: boolean; gpu?: boolean }) =>
       runAction(options, async () => {
         const { setupCommand } = await import("./setup-command.js");
@@ -44,6 +45,11 @@ export function createProgram(): Command {
     );
   return program;
 }
+
+const setupExamples = `
+Examples:
+  genenv setup
+  genenv setup --gpu`;
 
 function addComplete(program: Command): void {
   program
