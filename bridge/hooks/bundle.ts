@@ -108,7 +108,7 @@ export function hookBuild(source: string, folder: string): HookBuild {
     keepNames: true,
     logLevel: "silent",
     define: { "import.meta.url": META_URL },
-    plugins: [packages(dirname(source), folder), metaUrl],
+    plugins: [packages(folder), metaUrl],
   };
 }
 
@@ -148,12 +148,12 @@ async function writeAtomically(file: string, text: string): Promise<void> {
 
 /**
  * `genenv` in a hook is the copy that runs it, bundled: a worker then loads the few functions a hook uses and not the
- * whole package. Other packages are the project's; one that only the hook's own folder has is named by its file, since
- * the bundle lies elsewhere, and so is our zod where nobody else has one.
+ * whole package, and what these import is bundled where the project lacks it. Other packages are the project's; one
+ * that only a hook's own folder has is named by its file, since the bundle lies elsewhere. zod is ours where nobody
+ * else has one.
  */
-function packages(fromFolder: string, bundleFolder: string): Plugin {
+function packages(bundleFolder: string): Plugin {
   const ours = createRequire(import.meta.url);
-  const theirs = createRequire(join(fromFolder, "hook.js"));
   const bundle = createRequire(join(bundleFolder, "hook.mjs"));
   return {
     name: "genenv-packages",
@@ -162,11 +162,14 @@ function packages(fromFolder: string, bundleFolder: string): Plugin {
         const file = resolveIn(ours, path);
         return file === null ? null : { path: file };
       });
-      onResolve({ filter: /^[^./]/ }, ({ path }) => {
-        if (isBuiltin(path) || resolveIn(bundle, path) !== null) return null;
-        const file = resolveIn(theirs, path);
-        if (file !== null) return external(file);
-        return /^zod(\/|$)/.test(path) ? external(resolveIn(ours, path)) : null;
+      onResolve({ filter: /^[^./]/ }, ({ path, importer }) => {
+        if (importer === "" || isBuiltin(path) || resolveIn(bundle, path) !== null) return null;
+        if (/^zod(\/|$)/.test(path)) {
+          return external(resolveIn(createRequire(importer), path) ?? resolveIn(ours, path));
+        }
+        const file = resolveIn(createRequire(importer), path);
+        if (file === null) return null;
+        return importer.startsWith(OWN_FOLDER) ? { path: file } : external(file);
       });
     },
   };

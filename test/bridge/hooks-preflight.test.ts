@@ -133,6 +133,17 @@ test("a hook that lies elsewhere takes its packages from its own folder, and zod
   expect(hook.score({} as never)).toBe(10);
 });
 
+test("a grader finds genenv's own packages from a project that has none of them", async () => {
+  const dir = await project({
+    "reward.ts": `import { math } from "genenv/graders";
+      const reward = { [Symbol.for("genenv.hook")]: "reward", name: "mine", groundTruth: {}, uses: [],
+        concurrency: null, score: (input) => math(input).score };
+      export default reward;`,
+  });
+  const hook = await loadHook({ path: "reward.ts", exportName: "default" }, "reward", dir);
+  expect(hook.score({ response: "\\\\boxed{1/2}", groundTruth: "0.5" } as never)).toBe(1);
+});
+
 test("the bundle is one file beside the project, the same for the same sources", async () => {
   const dir = await project({ "reward.ts": REWARD, "words.ts": `export const word = "a";` });
   const ref = { path: "reward.ts", exportName: "default" };

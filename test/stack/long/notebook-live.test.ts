@@ -36,7 +36,7 @@ describe("the notebook of a live run", () => {
   });
 
   it("plots curves and success rates, and shows tasks", () => {
-    expect(outputs[4]?.[0]).toContain("● ");
+    expect(outputs[4]?.[0]).toMatch(/●<\/span> agent reward.*●<\/span> environment reward/);
     const [histogram = "", tasks = ""] = outputs[5] ?? [];
     expect(histogram).toContain("<svg");
     expect(rowsOf(tasks)).toHaveLength(10);
