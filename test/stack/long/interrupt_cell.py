@@ -19,6 +19,15 @@ DEADLINE_S = 400
 def main(file: str) -> None:
     cells = [cell.source for cell in nbformat.read(file, 4).cells if cell.cell_type == "code"]
     manager, client = start_new_kernel(kernel_name="tslab", startup_timeout=60)
+    try:
+        print(json.dumps(watch_and_interrupt(cells, manager, client)))
+    finally:
+        # A kernel that is left behind keeps this process's output open.
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def watch_and_interrupt(cells: list[str], manager, client) -> dict[str, object]:
     drawn: dict[str, list[str]] = {}
     printed: list[str] = []
 
@@ -62,23 +71,17 @@ def main(file: str) -> None:
     interrupted_reply = client.execute(cells[3])
     listen(replied(interrupted_reply), interrupt_at="epoch 2/")
     after_s = time.monotonic() - started
-    listen(
-        lambda: any(
-            re.match(r"<p><strong>(stopped|failed|done)", all_[-1]) for all_ in drawn.values()
-        )
-    )
-    listen(replied(client.execute("(await run.result).stopped")))
     # The cell goes on behind its interrupt: once the run has ended, its table is shown too.
-    texts, *_ = drawn.values()
-    out = {
+    panel = re.compile(r"<p><strong>(stopped|failed|done)")
+    listen(lambda: any(panel.match(texts[-1]) for texts in drawn.values()))
+    listen(replied(client.execute("(await run.result).stopped")))
+    (texts,) = (texts for texts in drawn.values() if panel.match(texts[-1]))
+    return {
         "drawn": len(texts),
         "last": texts[-1],
         "printed": printed,
         "seconds": [after_s, time.monotonic() - started],
     }
-    print(json.dumps(out))
-    client.stop_channels()
-    manager.shutdown_kernel()
 
 
 main(sys.argv[1])
