@@ -100,10 +100,15 @@ async function bringPython(
     signal,
     device: config.genenv.device,
   });
-  const models = await resolveModels(options, python);
-  signal.throwIfAborted();
-  const session = await parts.openPython({ python, logFile: join(logs, "python.log") });
-  ends.push(() => session.close());
+  const [models, session] = await together(
+    signal,
+    (signal) => resolveModels({ ...options, signal }, python),
+    async () => {
+      const session = await parts.openPython({ python, logFile: join(logs, "python.log") });
+      ends.push(() => session.close());
+      return session;
+    },
+  );
   const params = toParams(config, models, await verlFiles(config, data));
   signal.throwIfAborted();
   onDetail("checking prompts and veRL's configuration");
@@ -204,10 +209,11 @@ async function resolveModels(
 ): Promise<Models> {
   const resolve = (model: string): Promise<string> =>
     parts.resolveModel(model, { python, baseDir: config.projectDir, onProgress: onDetail });
-  const agent = await resolve(config.agentModel);
-  const { envModelPath } = config;
-  const separate = envModelPath !== null && envModelPath !== "agent";
-  return { agent, environment: separate ? await resolve(envModelPath) : envModelPath };
+  const { agentModel, envModelPath } = config;
+  const agent = await resolve(agentModel);
+  if (envModelPath === null || envModelPath === "agent")
+    return { agent, environment: envModelPath };
+  return { agent, environment: envModelPath === agentModel ? agent : await resolve(envModelPath) };
 }
 
 async function verlFiles(config: ResolvedConfig, data: RunData): Promise<Tree> {
