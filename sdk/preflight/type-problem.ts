@@ -4,6 +4,7 @@ import { dirname, join, relative } from "node:path";
 import type ts from "typescript";
 import type { ErrorPlace } from "../../bridge/errors.js";
 import { packageRoot } from "../../bridge/python/paths.js";
+import { type Asked, ask, isKnownGood, rememberGood } from "./type-memory.js";
 
 type TypeScript = typeof ts;
 
@@ -25,9 +26,16 @@ export function typeProblem(files: readonly string[], projectDir: string): TypeP
   );
   const [first] = sources;
   if (first === undefined) return null;
-  const compiler = loadTypeScript(projectDir);
-  const options = optionsFor(compiler, first);
-  const host = compiler.createCompilerHost(options);
+  const from = typeScriptOf(projectDir);
+  const key = JSON.stringify([from, packageRoot(), sources]);
+  if (isKnownGood(projectDir, key)) return null;
+  const compiler = createRequire(import.meta.url)(from) as TypeScript;
+  const asked: Asked = new Map();
+  // What the check is made with.
+  for (const file of [from, join(packageRoot(), "package.json")]) ask(asked, "content", file);
+  const disk = watchedDisk(compiler, asked);
+  const options = optionsFor(compiler, first, disk);
+  const host = Object.assign(compiler.createCompilerHost(options), disk);
   // Comments are most of the declarations' text, and few of them can hold an error.
   host.jsDocParsingMode = compiler.JSDocParsingMode?.ParseForTypeErrors;
   const program = compiler.createProgram(sources, options, host);
@@ -38,23 +46,50 @@ export function typeProblem(files: readonly string[], projectDir: string): TypeP
       ...program.getSyntacticDiagnostics(file),
       ...program.getSemanticDiagnostics(file),
     ]);
-  return problems.length === 0 ? null : toProblem(compiler, problems, projectDir);
+  if (problems.length > 0) return toProblem(compiler, problems, projectDir);
+  rememberGood(projectDir, key, asked);
+  return null;
 }
 
-/** The project's own, where it has one with a compiler's interface; else the one that comes along. */
-function loadTypeScript(projectDir: string): TypeScript {
+/** The file of the project's own, where it has one with a compiler's interface; else of the one that comes along. */
+function typeScriptOf(projectDir: string): string {
   try {
-    const own = createRequire(join(projectDir, "package.json"))("typescript") as TypeScript;
-    if (typeof own.createProgram === "function") return own;
+    const own = createRequire(join(projectDir, "package.json")).resolve("typescript");
+    // TypeScript 7 has another interface.
+    if (existsSync(join(dirname(own), "typescript.js"))) return own;
   } catch {
     // The project has none.
   }
-  return createRequire(import.meta.url)("typescript") as TypeScript;
+  return createRequire(import.meta.url).resolve("typescript");
 }
 
-function optionsFor(compiler: TypeScript, file: string): ts.CompilerOptions {
-  const options = { ...projectOptions(compiler, dirname(file)), ...always };
-  const paths = { ...options.paths, ...ownPackages(compiler, file, options) };
+type Disk = Pick<ts.System, "readFile" | "fileExists" | "directoryExists" | "getDirectories">;
+
+/** The disk as the compiler sees it, with each question noted. */
+function watchedDisk({ sys }: TypeScript, asked: Asked): Disk {
+  return {
+    readFile: (path, encoding) => {
+      ask(asked, "content", path);
+      return sys.readFile(path, encoding);
+    },
+    fileExists: (path) => {
+      ask(asked, "file", path);
+      return sys.fileExists(path);
+    },
+    directoryExists: (path) => {
+      ask(asked, "folder", path);
+      return sys.directoryExists(path);
+    },
+    getDirectories: (path) => {
+      ask(asked, "names", path);
+      return sys.getDirectories(path);
+    },
+  };
+}
+
+function optionsFor(compiler: TypeScript, file: string, disk: Disk): ts.CompilerOptions {
+  const options = { ...projectOptions(compiler, dirname(file), disk), ...always };
+  const paths = { ...options.paths, ...ownPackages(compiler, file, { options, disk }) };
   return Object.keys(paths).length === 0 ? options : { ...options, paths };
 }
 
@@ -68,14 +103,14 @@ const always = {
   allowImportingTsExtensions: true,
 };
 
-function projectOptions(compiler: TypeScript, folder: string): ts.CompilerOptions {
-  const file = compiler.findConfigFile(folder, compiler.sys.fileExists);
+function projectOptions(compiler: TypeScript, folder: string, disk: Disk): ts.CompilerOptions {
+  const file = compiler.findConfigFile(folder, disk.fileExists);
   if (file === undefined) {
     const { ES2022 } = compiler.ScriptTarget;
     return { target: ES2022, module: compiler.ModuleKind.NodeNext, strict: true };
   }
-  const { config } = compiler.readConfigFile(file, compiler.sys.readFile);
-  const { sys } = compiler;
+  const { config } = compiler.readConfigFile(file, disk.readFile);
+  const sys = { ...compiler.sys, ...disk };
   return compiler.parseJsonConfigFileContent(config ?? {}, sys, dirname(file), {}, file).options;
 }
 
@@ -86,7 +121,7 @@ function projectOptions(compiler: TypeScript, folder: string): ts.CompilerOption
 function ownPackages(
   compiler: TypeScript,
   file: string,
-  options: ts.CompilerOptions,
+  { options, disk }: { options: ts.CompilerOptions; disk: Disk },
 ): Record<string, string[]> {
   const types = (name: string): string => join(packageRoot(), "dist", "sdk", name);
   const zod = createRequire(import.meta.url)
@@ -98,8 +133,9 @@ function ownPackages(
     "genenv/testing": types("testing.d.ts"),
     zod,
   };
+  const sys = { ...compiler.sys, ...disk };
   const isDeclared = (name: string): boolean => {
-    const { resolvedModule } = compiler.resolveModuleName(name, file, options, compiler.sys);
+    const { resolvedModule } = compiler.resolveModuleName(name, file, options, sys);
     return resolvedModule !== undefined && /\.d\.[cm]?ts$/.test(resolvedModule.extension);
   };
   return Object.fromEntries(

@@ -1,3 +1,4 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { HookError } from "../../../bridge/errors.js";
@@ -82,4 +83,40 @@ test("wrong types are shown first where the hook doesn't load either", async () 
   const output = { write: () => true };
   const error = await rejectionOf(checkCommand(["my.yaml"], {}, { output, parts, cwd }));
   expect(error).toMatchObject({ code: "hook-types" });
+});
+
+test("what was right is looked at again only where something that the check saw has changed", async () => {
+  const cwd = tempFolder({
+    "reward.ts": `import { bonus } from "./lib/bonus.js";\n${good.replace("? 1 : 0", "? bonus : 0")}`,
+    "lib/bonus.ts": "export const bonus = 1;\nconst unused = 2;\n",
+  });
+  const check = (): Promise<void> => assertHookTypes([join(cwd, "reward.ts")], cwd);
+  const seen = join(cwd, ".genenv", "types.json");
+  await check();
+  const first = readFileSync(seen, "utf8");
+  await check();
+  expect(readFileSync(seen, "utf8")).toBe(first);
+
+  writeFileSync(join(cwd, "lib", "bonus.ts"), 'export const bonus = "1";\n');
+  expect((await rejectionOf(check())).message).toContain("'string | number' is not assignable");
+  writeFileSync(join(cwd, "lib", "bonus.ts"), "export const bonus = 1;\nconst unused = 2;\n");
+  await check();
+
+  // A file that wasn't there before.
+  const config = { compilerOptions: { module: "NodeNext", noUnusedLocals: true } };
+  writeFileSync(join(cwd, "tsconfig.json"), JSON.stringify(config));
+  expect((await rejectionOf(check())).message).toContain("'unused' is declared");
+});
+
+test("a memory of another check, or one that can't be read, counts for nothing", async () => {
+  const cwd = tempFolder({ "reward.ts": good.replace("? 1 : 0", '? "yes" : 0') });
+  const seen = join(cwd, ".genenv", "types.json");
+  mkdirSync(join(cwd, ".genenv"));
+  for (const text of ['{"key":"another","asked":[]}', '{"key":']) {
+    writeFileSync(seen, text);
+    const error = await rejectionOf(assertHookTypes([join(cwd, "reward.ts")], cwd));
+    expect(error.code).toBe("hook-types");
+    // Only what was right is remembered.
+    expect(readFileSync(seen, "utf8")).toBe(text);
+  }
 });
