@@ -115,7 +115,7 @@ test("a memory of another check, or one that can't be read, counts for nothing",
   for (const text of ['{"key":"another","asked":[]}', '{"key":']) {
     writeFileSync(seen, text);
     const error = await rejectionOf(assertHookTypes([join(cwd, "reward.ts")], cwd));
-    expect(error.code).toBe("hook-types");
+    expect(error).toMatchObject({ code: "hook-types" });
     // Only what was right is remembered.
     expect(readFileSync(seen, "utf8")).toBe(text);
   }
