@@ -148,9 +148,9 @@ async function writeAtomically(file: string, text: string): Promise<void> {
 
 /**
  * `genenv` in a hook is the copy that runs it, bundled: a worker then loads the few functions a hook uses and not the
- * whole package, and what these import is bundled where the project lacks it. Other packages are the project's; one
- * that only a hook's own folder has is named by its file, since the bundle lies elsewhere. zod is ours where nobody
- * else has one.
+ * whole package. What that copy imports is named by its file: the project may not see it (pnpm), or have another version.
+ * Other packages are the project's; one that only a hook's own folder has is named by its file too, since the bundle
+ * lies elsewhere. zod is the project's for both, and ours where nobody else has one.
  */
 function packages(bundleFolder: string): Plugin {
   const ours = createRequire(import.meta.url);
@@ -163,13 +163,14 @@ function packages(bundleFolder: string): Plugin {
         return file === null ? null : { path: file };
       });
       onResolve({ filter: /^[^./]/ }, ({ path, importer }) => {
-        if (importer === "" || isBuiltin(path) || resolveIn(bundle, path) !== null) return null;
-        if (/^zod(\/|$)/.test(path)) {
-          return external(resolveIn(createRequire(importer), path) ?? resolveIn(ours, path));
+        if (importer === "" || isBuiltin(path)) return null;
+        const isZod = /^zod(\/|$)/.test(path);
+        if (importer.startsWith(OWN_FOLDER) && !isZod) {
+          return { path: import.meta.resolve(path), external: true };
         }
+        if (resolveIn(bundle, path) !== null) return null;
         const file = resolveIn(createRequire(importer), path);
-        if (file === null) return null;
-        return importer.startsWith(OWN_FOLDER) ? { path: file } : external(file);
+        return external(file ?? (isZod ? resolveIn(ours, path) : null));
       });
     },
   };
