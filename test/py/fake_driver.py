@@ -54,6 +54,9 @@ def answer(channel: Channel, message: dict[str, Any]) -> dict[str, Any]:
             time.sleep(0.01)
         assert channel.receive() == {"call": "cancel"}
         return {"result": None}
+    if call == "rollout":
+        rolled_out = {"rows": args.get("rows", [1]), "failed": args.get("failed", [])}
+        return {"result": {"args": args} | rolled_out}
     return {"result": {"call": call, "args": args, "A": os.environ.get("A")}}
 
 

@@ -360,6 +360,24 @@ def test_a_failure_is_explained_by_a_death_elsewhere(folder: Path, roles: list[R
     assert time.monotonic() - started < 4, "it waited for a driver that can't end by itself"
 
 
+def test_a_rollout_without_rows_is_explained_by_a_death_elsewhere(
+    folder: Path, roles: list[RoleHandle]
+) -> None:
+    death = WorkerError("vLLM's engine (process 7) died", code="worker-died")
+    looks = iter([None, None, death])
+    role = RoleHandle("agent", folder, folder / "agent.log", lambda: next(looks, None))
+    roles.append(role)
+    role.start({"behaviour": ""}, str(folder / "python"), ENVIRONMENT)
+    role.wait_until_ready(30, threading.Event())
+    looks = iter([None, None, death])
+    # Some rows came back: that is for the loop to judge.
+    role.rollout(threading.Event(), rows=[1], failed=[2])
+    with pytest.raises(WorkerError, match="vLLM's engine"):
+        role.rollout(threading.Event(), rows=[], failed=[1, 2])
+    # Nobody died: the loop is told what failed.
+    assert role.rollout(threading.Event(), rows=[], failed=[1])["failed"] == [1]
+
+
 def test_a_start_ends_with_a_death_elsewhere(folder: Path, roles: list[RoleHandle]) -> None:
     death = WorkerError("the fork server (process 7) died", code="worker-died")
     role = RoleHandle("agent", folder, folder / "agent.log", lambda: death)

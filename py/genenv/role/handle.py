@@ -19,6 +19,7 @@ from genenv.errors import WorkerError
 
 _STOP_SECONDS = 8.0
 _STOP_POLL_SECONDS = 0.1
+_DYING_SECONDS = 1.0
 
 
 class RoleHandle:
@@ -144,7 +145,20 @@ class RoleHandle:
         result = self._result()
         if result is None:
             raise InterruptedError(f"stopped during the {self.role}'s rollout")
+        if result["failed"] and not result["rows"]:
+            self._raise_a_death()
         return result
+
+    def _raise_a_death(self) -> None:
+        """Raise the death that explains why nothing came back, where there is one.
+
+        A killed process's connections close a moment before it counts as dead.
+        """
+        deadline = time.monotonic() + _DYING_SECONDS
+        while (cause := self._cause()) is None and time.monotonic() < deadline:
+            time.sleep(_STOP_POLL_SECONDS)
+        if cause is not None:
+            raise cause
 
     def call(self, name: str, **args: Any) -> Any:
         """Send a command and wait for its answer.
