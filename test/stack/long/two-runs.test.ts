@@ -9,7 +9,12 @@ import { commandsBelow, processes, segments, struck } from "../stopping.js";
 const python = findReady()?.python ?? "";
 const folder = mkdtempSync("/tmp/genenv-test-foreign-");
 const address = "127.0.0.1:6397";
-const env = { ...process.env, RAY_USAGE_STATS_ENABLED: "0", RAY_ADDRESS: address };
+const env = {
+  ...process.env,
+  RAY_USAGE_STATS_ENABLED: "0",
+  RAY_ADDRESS: address,
+  RAY_AUTH_MODE: "disabled",
+};
 
 /** What the other cluster tells of its jobs. */
 const jobs = (): string =>
