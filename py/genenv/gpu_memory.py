@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from genenv.errors import ConfigError
-from genenv.model_shape import GIB, Shape, micro_batch_tokens
+from genenv.model_shape import GIB, Shape, activation_bytes
 
 # CUDA's context, NCCL's buffers, the allocator's fragments.
 _OVERHEAD = 3.0 * GIB
-_KV_BYTES = 2
+_NUMBER_BYTES = 2
 _LOGIT_COPIES = 3
 
 
@@ -74,10 +74,12 @@ def estimate(shape: Shape, config: Any, device_bytes: float) -> Estimate:
         # FSDP2 brings an offloaded reference in layer by layer.
         reference=0 if root.ref.fsdp_config.param_offload else reference / gpus,
         optimiser=8 * trained / gpus,
-        activations=_activations(shape, config),
+        activations=activation_bytes(
+            shape, config, number=_NUMBER_BYTES, logit_copies=_LOGIT_COPIES
+        ),
         rollout_weights=rollout_weights,
         kv_cache=share - rollout_weights - _rollout_activations(shape, config) - _OVERHEAD / 2,
-        kv_sequence=shape.kv_bytes(_KV_BYTES, tp) * sequence,
+        kv_sequence=shape.kv_bytes(_NUMBER_BYTES, tp) * sequence,
         resident=(0 if params else shard) + (0 if optim else 8 * trained / gpus),
     )
 
@@ -88,19 +90,6 @@ def _lora_parameters(shape: Shape, rank: int) -> int:
     sizes = 2 * (shape.hidden + shape.hidden) + 2 * (shape.hidden + kv)
     sizes += 3 * (shape.hidden + shape.intermediate)
     return shape.layers * rank * sizes
-
-
-def _activations(shape: Shape, config: Any) -> float:
-    """Of a micro-batch: 34 bytes a token and hidden unit a layer, or 2 where they are recomputed.
-
-    Attention's own scores are not kept: the fused kernels work without them.
-    """
-    tokens = micro_batch_tokens(config)
-    recomputed = bool(config.actor_rollout_ref.model.enable_gradient_checkpointing)
-    per_layer = 2 if recomputed else 34
-    layers = per_layer * shape.layers + (34 if recomputed else 0)
-    logits = _LOGIT_COPIES * 4 * shape.vocabulary
-    return float(tokens * (layers * shape.hidden + logits))
 
 
 def _rollout_activations(shape: Shape, config: Any) -> float:

@@ -9,16 +9,14 @@ from typing import Any
 import psutil
 
 from genenv.errors import ConfigError
-from genenv.model_shape import GIB, Shape, micro_batch_tokens
+from genenv.model_shape import GIB, Shape, activation_bytes
 
 # Ray, veRL and vLLM themselves, in all processes of both roles, shared pages counted once: the run
 # of a model of 1 M parameters (bench:memory).
 _WITHOUT_MODELS = 2.5 * GIB
 # Trainer: weights, gradients, Adam's two moments. Rollout: the weights again.
 _COPIES = 5
-# Kept for each token, hidden unit and layer, in numbers (arXiv 2205.05198, table 2, in 16 bits).
-_KEPT_NUMBERS = 17
-_LOGIT_BYTES = 2 * 4
+_LOGIT_COPIES = 2
 
 _CGROUP = Path("/sys/fs/cgroup")
 
@@ -44,9 +42,8 @@ def role_bytes(shape: Shape, config: Any) -> tuple[float, float]:
     root = config.actor_rollout_ref
     number = 2 if root.actor.fsdp_config.dtype == "bfloat16" else 4
     copies = _COPIES + (1 if root.actor.use_kl_loss else 0)
-    layers = 1 if root.model.enable_gradient_checkpointing else shape.layers
-    token = number * _KEPT_NUMBERS * layers * shape.hidden + _LOGIT_BYTES * shape.vocabulary
-    return copies * number * shape.parameters, micro_batch_tokens(config) * token
+    update = activation_bytes(shape, config, number=number, logit_copies=_LOGIT_COPIES)
+    return copies * number * shape.parameters, update
 
 
 def refuse_full_machine(roles: dict[str, tuple[Shape, Any]], free: float) -> None:

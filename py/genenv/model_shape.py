@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 GIB = 1024.0**3
+# Kept for each token, hidden unit and layer, in numbers (arXiv 2205.05198, table 2). Attention's
+# own scores are not kept: the fused kernels work without them.
+_KEPT_NUMBERS = 17
 
 
 @dataclass(frozen=True)
@@ -62,3 +65,21 @@ def micro_batch_tokens(config: Any) -> int:
     if actor.use_dynamic_bsz:
         return max(int(actor.ppo_max_token_len_per_gpu), sequence)
     return int(actor.ppo_micro_batch_size_per_gpu or 1) * sequence
+
+
+def activation_bytes(shape: Shape, config: Any, *, number: int, logit_copies: int) -> float:
+    """What the update of a role's largest micro-batch keeps, in bytes.
+
+    Args:
+        shape: of its model.
+        config: its complete veRL configuration.
+        number: bytes of a number.
+        logit_copies: how often the logits are there at once, in 32 bits.
+    """
+    if config.actor_rollout_ref.model.enable_gradient_checkpointing:
+        # Each layer's input, and one layer at a time whole.
+        kept = shape.layers + _KEPT_NUMBERS
+    else:
+        kept = _KEPT_NUMBERS * shape.layers
+    token = number * kept * shape.hidden + logit_copies * 4 * shape.vocabulary
+    return float(micro_batch_tokens(config) * token)
