@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { mulberry32 } from "../../bridge/hooks/random.js";
 import { defineDataset, writeDataset } from "../../sdk/index.js";
 import {
   type Band,
@@ -11,7 +12,6 @@ import {
   maxTerms,
   problemsOf,
   question,
-  randomFrom,
   type Split,
   splitOf,
   toText,
@@ -39,7 +39,7 @@ interface Lesson {
 export const lessonCounts = { agent: 48_000, environment: 12_000 };
 
 function* agentLessons(): Iterable<Lesson> {
-  const random = randomFrom(1);
+  const random = mulberry32(1);
   for (let made = 0; made < lessonCounts.agent; ) {
     const terms = drawTerms(drawCount(lessonWeights, random), random);
     if (splitOf(toText(terms)) !== "lessons") continue;
@@ -58,7 +58,7 @@ function lessonOf(terms: readonly number[], random: () => number): string {
 }
 
 function* environmentLessons(): Iterable<Lesson> {
-  const random = randomFrom(2);
+  const random = mulberry32(2);
   for (let made = 0; made < lessonCounts.environment; ) {
     const terms = drawTerms(drawCount(writingWeights, random), random);
     if (splitOf(toText(terms)) !== "lessons") continue;
@@ -87,7 +87,7 @@ export async function writeData(folder: string): Promise<string> {
     digest.update(text);
     writeFileSync(join(folder, `${role}.jsonl`), text);
   }
-  const random = randomFrom(3);
+  const random = mulberry32(3);
   const seeds = problemsOf("lessons", 160, random, () => drawCount(seedWeights, random));
   await write(seeds, join(folder, "seeds.parquet"));
   for (const split of ["development", "held-out"] as const) {
@@ -97,7 +97,7 @@ export async function writeData(folder: string): Promise<string> {
 }
 
 export function validationProblems(split: Split): number[][] {
-  const random = randomFrom(split === "held-out" ? 4 : 5);
+  const random = mulberry32(split === "held-out" ? 4 : 5);
   return Object.entries(validationCounts).flatMap(([band, count]) => {
     const counts = Array.from({ length: maxTerms - 1 }, (_, index) => index + 2);
     const weights = counts.map((terms) => (bandOf(terms) === band ? 1 : 0));

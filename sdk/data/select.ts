@@ -1,13 +1,4 @@
-/** A seeded generator of numbers from [0, 1) (mulberry32): which rows are drawn follows from the seed alone. */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+import { mulberry32 } from "../../bridge/hooks/random.js";
 
 /** The numbers below `count` in a seeded order (Fisher and Yates). */
 function shuffled(count: number, random: () => number): Uint32Array {
@@ -32,7 +23,7 @@ export function chooseRows(
 ): Side[] {
   const sizes: number[] = [];
   for (const group of groups) sizes[group] = (sizes[group] ?? 0) + 1;
-  const order = shuffled(sizes.length, seededRandom(options.seed));
+  const order = shuffled(sizes.length, mulberry32(options.seed));
   const taken = Math.min(options.sample ?? groups.length, groups.length);
   const training = options.split === null ? taken : Math.round(taken * options.split);
   const sides = new Map<number, { side: Side; left: number }>();
