@@ -7,9 +7,9 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type HookHost, startHookHost } from "../bridge/hooks/host.js";
 import { resolveModel } from "../bridge/python/models.js";
 import { findReady } from "../bridge/python/setup.js";
+import { startReward } from "./hooks-host.js";
 
 interface Part {
   name: string;
@@ -69,7 +69,9 @@ interface Place {
 }
 
 async function measure(part: Part, size: number, { python, root, dir }: Place): Promise<Measured> {
-  const host = part.needsHooks ? await startReward(root, dir, `${part.name}-${size}`) : null;
+  const reward = join(root, "bench", "boxed-answer.ts");
+  const own = join(dir, `${part.name}-${size}`);
+  const host = part.needsHooks ? await startReward(root, own, reward) : null;
   try {
     const options = {
       part: part.name,
@@ -89,22 +91,6 @@ async function measure(part: Part, size: number, { python, root, dir }: Place): 
   } finally {
     await host?.close();
   }
-}
-
-function startReward(root: string, dir: string, name: string): Promise<HookHost> {
-  const own = join(dir, name);
-  const path = join(root, "bench", "boxed-answer.ts");
-  return startHookHost({
-    modules: {
-      reward: { kind: "file", path, exportName: "default" },
-      environment: null,
-      curriculum: null,
-      algorithms: null,
-    },
-    dir: own,
-    logFile: join(own, "hooks.log"),
-    projectDir: root,
-  });
 }
 
 function output(command: string, args: string[], env: Record<string, string>): Promise<string> {
