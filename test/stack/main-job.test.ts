@@ -9,21 +9,15 @@ import { scoreAll } from "../../bridge/hooks/score-all.js";
 import { resolveModel } from "../../bridge/python/models.js";
 import { runPython, testPython } from "../python-env.js";
 import { type Leftovers, leftovers, snapshot } from "./leftovers.js";
+import { tinyOptions } from "./tiny-run/options.js";
 import reward from "./tiny-run/reward.js";
 
 const root = join(import.meta.dirname, "..", "..");
 const cli = join(root, "dist", "sdk", "cli", "main.js");
 const tiny = [
-  "--model",
-  "builtin:tiny",
-  "--env-model",
-  "builtin:tiny",
-  "genenv.hooks.reward=test/stack/tiny-run/reward.ts",
-  "genenv.hooks.environment=test/stack/tiny-run/environment.ts",
+  ...tinyOptions,
   "actor_rollout_ref.actor.optim.lr=1e-3",
   "genenv.env.actor_rollout_ref.actor.optim.lr=1e-3",
-  "data.train_batch_size=8",
-  "actor_rollout_ref.rollout.n=4",
 ];
 
 interface Finished {

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { tinyOptions } from "./tiny-run/options.js";
 
 const root = join(import.meta.dirname, "..", "..");
 const cli = join(root, "dist", "sdk", "cli", "main.js");
@@ -11,14 +12,7 @@ const cli = join(root, "dist", "sdk", "cli", "main.js");
 export const tinyRun = [
   "run",
   "--json",
-  "--model",
-  "builtin:tiny",
-  "--env-model",
-  "builtin:tiny",
-  "genenv.hooks.reward=test/stack/tiny-run/reward.ts",
-  "genenv.hooks.environment=test/stack/tiny-run/environment.ts",
-  "data.train_batch_size=8",
-  "actor_rollout_ref.rollout.n=4",
+  ...tinyOptions,
   "trainer.save_freq=1",
   "trainer.max_actor_ckpt_to_keep=2",
   "trainer.val_before_train=False",

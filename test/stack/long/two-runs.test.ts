@@ -36,7 +36,7 @@ beforeAll(() => {
 
 afterAll(() => {
   // By id: `ray stop` would end every Ray on the machine.
-  for (const pid of pidsWith(folder)) kill(pid);
+  for (const pid of [...pidsWith(folder), ...pidsWith(address)]) kill(pid);
   rmSync(folder, { recursive: true, force: true });
 });
 
