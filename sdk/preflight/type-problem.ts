@@ -34,7 +34,8 @@ export function typeProblem(files: readonly string[], projectDir: string): TypeP
   // What the check is made with.
   for (const file of [from, join(packageRoot(), "package.json")]) ask(asked, "content", file);
   const disk = watchedDisk(compiler, asked);
-  const options = optionsFor(compiler, first, disk);
+  const sys = { ...compiler.sys, ...disk };
+  const options = optionsFor(compiler, first, sys);
   const host = Object.assign(compiler.createCompilerHost(options), disk);
   // Comments are most of the declarations' text, and few of them can hold an error.
   host.jsDocParsingMode = compiler.JSDocParsingMode?.ParseForTypeErrors;
@@ -87,9 +88,9 @@ function watchedDisk({ sys }: TypeScript, asked: Asked): Disk {
   };
 }
 
-function optionsFor(compiler: TypeScript, file: string, disk: Disk): ts.CompilerOptions {
-  const options = { ...projectOptions(compiler, dirname(file), disk), ...always };
-  const paths = { ...options.paths, ...ownPackages(compiler, file, { options, disk }) };
+function optionsFor(compiler: TypeScript, file: string, sys: ts.System): ts.CompilerOptions {
+  const options = { ...projectOptions(compiler, dirname(file), sys), ...always };
+  const paths = { ...options.paths, ...ownPackages(compiler, file, { options, sys }) };
   return Object.keys(paths).length === 0 ? options : { ...options, paths };
 }
 
@@ -103,14 +104,13 @@ const always = {
   allowImportingTsExtensions: true,
 };
 
-function projectOptions(compiler: TypeScript, folder: string, disk: Disk): ts.CompilerOptions {
-  const file = compiler.findConfigFile(folder, disk.fileExists);
+function projectOptions(compiler: TypeScript, folder: string, sys: ts.System): ts.CompilerOptions {
+  const file = compiler.findConfigFile(folder, sys.fileExists);
   if (file === undefined) {
     const { ES2022 } = compiler.ScriptTarget;
     return { target: ES2022, module: compiler.ModuleKind.NodeNext, strict: true };
   }
-  const { config } = compiler.readConfigFile(file, disk.readFile);
-  const sys = { ...compiler.sys, ...disk };
+  const { config } = compiler.readConfigFile(file, sys.readFile);
   return compiler.parseJsonConfigFileContent(config ?? {}, sys, dirname(file), {}, file).options;
 }
 
@@ -121,7 +121,7 @@ function projectOptions(compiler: TypeScript, folder: string, disk: Disk): ts.Co
 function ownPackages(
   compiler: TypeScript,
   file: string,
-  { options, disk }: { options: ts.CompilerOptions; disk: Disk },
+  { options, sys }: { options: ts.CompilerOptions; sys: ts.System },
 ): Record<string, string[]> {
   const types = (name: string): string => join(packageRoot(), "dist", "sdk", name);
   const zod = createRequire(import.meta.url)
@@ -133,7 +133,6 @@ function ownPackages(
     "genenv/testing": types("testing.d.ts"),
     zod,
   };
-  const sys = { ...compiler.sys, ...disk };
   const isDeclared = (name: string): boolean => {
     const { resolvedModule } = compiler.resolveModuleName(name, file, options, sys);
     return resolvedModule !== undefined && /\.d\.[cm]?ts$/.test(resolvedModule.extension);
