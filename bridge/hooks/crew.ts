@@ -21,8 +21,8 @@ export type CrewOptions = {
   journalDir: string | null;
   /** The first worker, where one waits already; null starts it. */
   first: BareWorker | null;
-  /** The other workers start so much later than the first one is ready. */
-  restDelayMs: number;
+  /** The other workers start so much later than the first one is ready; null: when there is work. */
+  restDelayMs: number | null;
   log: (line: string) => void;
 };
 
@@ -62,9 +62,13 @@ export class Crew {
     this.seats.push(seat);
     const info = await isReady;
     this.#isUp = true;
-    if (restDelayMs === 0) this.#hireRest();
-    else setTimeout(() => this.#hireRest(), restDelayMs);
+    if (restDelayMs !== null) setTimeout(() => this.#hireRest(), restDelayMs);
     return info;
+  }
+
+  /** There is work now, after start(). */
+  expectWork(): void {
+    if (this.#options.restDelayMs === null) this.#hireRest();
   }
 
   tell(message: ToWorker): void {

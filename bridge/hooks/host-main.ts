@@ -65,7 +65,7 @@ async function serve(start: HostStart): Promise<((modules: ModuleSet) => Promise
       ...start,
       modules,
       first,
-      restDelayMs: start.expectReload ? CALM_MS : 0,
+      restDelayMs: start.expectReload ? CALM_MS : null,
       accused: takeAccused(start.journalDir),
       onAsync: (op) => tell({ type: "async", op }),
       log,

@@ -3,13 +3,7 @@ import { encodeHeader, Kind, Op } from "../wire.js";
 import type { RowResult } from "./ops.js";
 import { MAX_LANE_ROWS, type ReplyLane } from "./reply-lane.js";
 import type { Where } from "./result.js";
-import {
-  createRequestMemory,
-  openArena,
-  type RequestMemory,
-  RowState,
-  readArena,
-} from "./shared-memory.js";
+import { openArena, type RequestMemory, RowState, readArena } from "./shared-memory.js";
 
 export type PoolRequest = {
   id: bigint;
@@ -62,10 +56,10 @@ export type Block = {
 export function createJob(
   id: number,
   request: PoolRequest,
+  memory: RequestMemory,
   dueMs: number,
   settle: Pick<Job, "resolve" | "reject">,
 ): Job {
-  const memory = createRequestMemory(request.rows);
   if (canSend(request)) memory.frame.set(plainHeader(request));
   return {
     id,

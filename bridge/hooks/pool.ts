@@ -19,7 +19,7 @@ import type { HookInfo } from "./load.js";
 import type { ToWorker } from "./messages.js";
 import { batchTimedOut, crashed, failed, outOfMemory, timedOut, type Where } from "./result.js";
 import { type BlockNews, isStuck, rowInside, runningRows, type Seat } from "./seat.js";
-import { Answer, monotonicMs, RequestCell, RowState } from "./shared-memory.js";
+import { Answer, monotonicMs, RequestCell, RequestMemories, RowState } from "./shared-memory.js";
 import type { Failed } from "./types.js";
 
 export type PoolOptions = CrewOptions & {
@@ -37,6 +37,7 @@ export class Pool {
   readonly #crew: Crew;
   readonly #queue: Block[] = [];
   readonly #jobs = new Set<Job>();
+  readonly #memories = new RequestMemories();
   readonly #asyncOps: Set<Op>;
   /** Milliseconds a row of a synchronous op takes, as a moving average. */
   readonly #costMs = new Map<Op, number>();
@@ -76,11 +77,13 @@ export class Pool {
   run(request: PoolRequest, signal: AbortSignal): Promise<PoolReply> {
     return new Promise((resolve, reject) => {
       const dueMs = monotonicMs() + this.#options.limits.batchTimeoutMs;
-      const job = createJob(this.#nextJob++, request, dueMs, { resolve, reject });
+      const memory = this.#memories.take(request.rows);
+      const job = createJob(this.#nextJob++, request, memory, dueMs, { resolve, reject });
       if (request.rows === 0) {
         resolve({ values: job.memory.values, others: job.others, isSent: false });
         return;
       }
+      this.#crew.expectWork();
       this.#jobs.add(job);
       const cancel = (): void => this.#cancel(job);
       signal.addEventListener("abort", cancel, { once: true });
@@ -173,6 +176,8 @@ export class Pool {
   #finish(job: Job): void {
     const isSent = this.#close(job) === Answer.SENT;
     job.resolve({ values: job.memory.values, others: job.others, isSent });
+    // Its client has the values, and all its blocks are closed in their workers.
+    if (isSent && job.heldBlocks === 0) this.#memories.giveBack(job.memory);
   }
 
   /** Gives what the answer was until now. One that a worker has just taken may be given twice: clients take the first. */

@@ -43,13 +43,37 @@ export type RequestMemory = {
   states: Uint8Array;
 };
 
-export function createRequestMemory(rows: number): RequestMemory {
-  return openRequestMemory(new SharedArrayBuffer(VALUES_AT + 17 * rows), rows);
-}
-
 /** The values follow the header at once, and lie on a multiple of 8. */
 const VALUES_AT = 32;
 const FRAME_AT = VALUES_AT - HEADER_BYTES;
+
+/**
+ * Memory for requests, used again: a new one for each would pile up by the ten MB until a garbage collection, which the
+ * few objects of a request bring about seldom.
+ */
+export class RequestMemories {
+  readonly #spare: SharedArrayBuffer[] = [];
+
+  take(rows: number): RequestMemory {
+    const bytes = VALUES_AT + 17 * rows;
+    const at = this.#spare.findIndex(({ byteLength }) => byteLength >= bytes);
+    const [spare] = at < 0 ? [] : this.#spare.splice(at, 1);
+    // Rounded up, so that batches of about a size share it.
+    const buffer = spare ?? new SharedArrayBuffer(2 ** Math.ceil(Math.log2(bytes)));
+    const memory = openRequestMemory(buffer, rows);
+    memory.cells.fill(0);
+    memory.states.fill(RowState.WAITING);
+    return memory;
+  }
+
+  /** Takes a memory back that no thread writes or reads any more. */
+  giveBack({ buffer }: RequestMemory): void {
+    if (this.#spare.length === MAX_SPARE) this.#spare.shift();
+    this.#spare.push(buffer);
+  }
+}
+
+const MAX_SPARE = 8;
 
 export function openRequestMemory(buffer: SharedArrayBuffer, rows: number): RequestMemory {
   return {

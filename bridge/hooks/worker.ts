@@ -64,6 +64,8 @@ function threadPath(): string | null {
 type OpenBlock = RowSink & {
   message: BlockMessage;
   memory: RequestMemory;
+  /** Its results are the pool's, and its memory may be another request's by now. */
+  isClosed: boolean;
   /** Replaces whatever result the row has. */
   overrule(row: number, result: RowResult): void;
 };
@@ -129,6 +131,7 @@ class HookWorker {
       this.#heart = null;
     }
     this.#answer(block);
+    block.isClosed = true;
     this.#post({ type: "done", block: block.message.block, busyMs });
   }
 
@@ -154,10 +157,11 @@ class HookWorker {
       write(row, result);
       memory.states[row] = RowState.OTHER;
     };
-    return {
+    const block: OpenBlock = {
       message,
       memory,
       batch,
+      isClosed: false,
       overrule,
       isWanted: () => memory.cells[RequestCell.CANCELLED] === 0,
       started: (row) => {
@@ -167,6 +171,7 @@ class HookWorker {
         this.#enter(message.block, row);
       },
       finished: (row, result) => {
+        if (block.isClosed) return;
         const state = memory.states[row];
         if (state === RowState.PLAIN || state === RowState.OTHER) return;
         if (typeof result === "number") {
@@ -179,6 +184,7 @@ class HookWorker {
         if (message.journalId !== null) this.#journal.clear();
       },
     };
+    return block;
   }
 
   #batchOf(message: BlockMessage): OpBatch {
@@ -271,9 +277,10 @@ class HookWorker {
       console.error(`genenv: a hook ${what} outside of any sample${why}`);
       return;
     }
-    const { sink, row } = context;
-    const failure = crashed(sink.batch.where(row), what);
+    const block = context.sink as OpenBlock;
+    const failure = crashed(block.batch.where(context.row), what);
     failure.reason += why;
-    (sink as OpenBlock).overrule(row, failure);
+    if (block.isClosed) console.error(`genenv: ${failure.reason}, after it was scored`);
+    else block.overrule(context.row, failure);
   }
 }

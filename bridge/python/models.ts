@@ -6,12 +6,15 @@ import { ConfigError, PythonError } from "../errors.js";
 import { runCommand } from "./command.js";
 import { lookAtModel } from "./model-folder.js";
 import { cacheDir, type Env, pythonPackageDir } from "./paths.js";
+import type { PythonSession } from "./session.js";
 
 export interface ResolveModelOptions {
   /** The environment's Python, for built-in models: from ensurePython(). */
   python: string;
   /** What a relative path starts from; default: the working directory. */
   baseDir?: string;
+  /** A Python that is up: it finds a built-in model that is there, and no process of its own has to start for that. */
+  session?: Pick<PythonSession, "call">;
   env?: Env;
   onProgress?: (line: string) => void;
 }
@@ -67,6 +70,7 @@ function assertAvailable(model: string, env: Env): void {
 }
 
 const preparedSchema = z.object({ path: z.string(), made: z.boolean() });
+const foundSchema = z.object({ path: z.string().nullable() });
 
 async function prepareBuiltin(model: string, options: ResolveModelOptions): Promise<string> {
   if (!builtinModels.includes(model)) {
@@ -77,6 +81,11 @@ async function prepareBuiltin(model: string, options: ResolveModelOptions): Prom
   }
   const env = options.env ?? process.env;
   const name = model.slice("builtin:".length);
+  if (options.session) {
+    const params = { name, cacheDir: cacheDir(env) };
+    const { path } = foundSchema.parse(await options.session.call("find-model", params));
+    if (path !== null) return path;
+  }
   // One that is there answers in a fraction of a second.
   const slow = setTimeout(
     () => options.onProgress?.(`preparing the model ${name} (once, half a minute)`),

@@ -27,7 +27,7 @@ _JOBS = {
     "check-cluster": "genenv.loop.check:check_cluster",
     "ping": "genenv.small_jobs:ping",
     "version": "genenv.small_jobs:version",
-    "prepare-model": "genenv.models:prepare_job",
+    "find-model": "genenv.models:find_job",
     "score": "genenv.score_job:score",
     "token-lengths": "genenv.token_lengths:token_lengths",
     "session.open": "genenv.engine.sessions:open_session",

@@ -52,14 +52,7 @@ def prepare_builtin(name: str, cache_dir: str | Path) -> Prepared:
     The folder appears in one step, with all its files on disk: a crash, or another process that
     makes it at the same time, leaves nothing half made. Raises ConfigError "unknown-model".
     """
-    recipe = _RECIPES.get(name)
-    if recipe is None:
-        raise ConfigError(
-            f'there is no built-in model "{name}"',
-            code="unknown-model",
-            hint=f"the built-in ones are {', '.join(_RECIPES)}; or give a folder or a hub id",
-        )
-    target = Path(cache_dir) / "models" / f"{name}-v{recipe.version}"
+    recipe, target = _recipe_and_folder(name, cache_dir)
     if (target / MARKER).is_file():
         return Prepared(target, made=False)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -74,12 +67,27 @@ def prepare_builtin(name: str, cache_dir: str | Path) -> Prepared:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def prepare_job(
+def find_job(
     params: dict[str, Any], emit: Callable[[dict[str, Any]], None], stop: threading.Event
 ) -> dict[str, Any]:
-    """The control plane's "prepare-model": {"name", "cacheDir"} gives {"path", "made"}."""
-    prepared = prepare_builtin(params["name"], params["cacheDir"])
-    return {"path": str(prepared.path), "made": prepared.made}
+    """The control plane's "find-model": {"name", "cacheDir"} gives {"path"}.
+
+    The path is None where the model has to be made first. That is for a process of its own: it
+    loads torch, and the control process keeps what it loads.
+    """
+    _, folder = _recipe_and_folder(params["name"], params["cacheDir"])
+    return {"path": str(folder) if (folder / MARKER).is_file() else None}
+
+
+def _recipe_and_folder(name: str, cache_dir: str | Path) -> tuple[_Recipe, Path]:
+    recipe = _RECIPES.get(name)
+    if recipe is None:
+        raise ConfigError(
+            f'there is no built-in model "{name}"',
+            code="unknown-model",
+            hint=f"the built-in ones are {', '.join(_RECIPES)}; or give a folder or a hub id",
+        )
+    return recipe, Path(cache_dir) / "models" / f"{name}-v{recipe.version}"
 
 
 def _publish(fresh: Path, target: Path) -> bool:

@@ -4,6 +4,7 @@ import { ConfigError } from "../../bridge/errors.js";
 import type { HookHost } from "../../bridge/hooks/host.js";
 import { hookDoor, type RemoteDoor } from "../../bridge/hooks/route.js";
 import { isRewardHook, type RewardHook } from "../../bridge/hooks/types.js";
+import type { ResolveModelOptions } from "../../bridge/python/models.js";
 import { cacheDir } from "../../bridge/python/paths.js";
 import { makePrivateDir } from "../../bridge/python/private-dir.js";
 import type { PythonSession } from "../../bridge/python/session.js";
@@ -50,10 +51,10 @@ export async function withPreparedRun<T>(
   try {
     unlock = lockRun(config.runDir);
     onDetail("checking the configuration and the data");
-    const data = await preflight(config);
-    signal.throwIfAborted();
     const logs = join(config.runDir, "logs");
     mkdirSync(logs, { recursive: true });
+    // Read once, for both; Python is on its way up meanwhile.
+    const data = preflight(config);
     const [hooks, { session, params }] = await together(
       signal,
       (signal) => bringHooks({ ...options, signal }, data, { logs, ends: ends.hooks }),
@@ -80,9 +81,11 @@ type Ends = Record<"hooks" | "python", End[]>;
 /** The hooks up, and the data as the reward wants it. */
 async function bringHooks(
   options: PrepareOptions,
-  data: RunData,
+  reading: Promise<RunData>,
   { logs, ends }: { logs: string; ends: End[] },
 ): Promise<Hooks> {
+  const data = await reading;
+  options.signal.throwIfAborted();
   const hooks = await startHost(options, logs, ends);
   await assertRewardTakes(options, data);
   return hooks;
@@ -91,7 +94,7 @@ async function bringHooks(
 /** Python up, and its check passed; `params` lack the hooks. */
 async function bringPython(
   options: PrepareOptions,
-  data: RunData,
+  reading: Promise<RunData>,
   { logs, ends }: { logs: string; ends: End[] },
 ): Promise<Prepared> {
   const { config, parts, signal, onDetail } = options;
@@ -100,16 +103,10 @@ async function bringPython(
     signal,
     device: config.genenv.device,
   });
-  const [models, session] = await together(
-    signal,
-    (signal) => resolveModels({ ...options, signal }, python),
-    async () => {
-      const session = await parts.openPython({ python, logFile: join(logs, "python.log") });
-      ends.push(() => session.close());
-      return session;
-    },
-  );
-  const params = toParams(config, models, await verlFiles(config, data));
+  const session = await parts.openPython({ python, logFile: join(logs, "python.log") });
+  ends.push(() => session.close());
+  const models = await resolveModels(options, { python, session });
+  const params = toParams(config, models, await verlFiles(config, await reading));
   signal.throwIfAborted();
   onDetail("checking prompts and veRL's configuration");
   sayMemory(await session.call("check", params, { signal }), onDetail);
@@ -205,10 +202,10 @@ interface Models {
 
 async function resolveModels(
   { config, parts, onDetail }: PrepareOptions,
-  python: string,
+  python: Pick<ResolveModelOptions, "python" | "session">,
 ): Promise<Models> {
   const resolve = (model: string): Promise<string> =>
-    parts.resolveModel(model, { python, baseDir: config.projectDir, onProgress: onDetail });
+    parts.resolveModel(model, { ...python, baseDir: config.projectDir, onProgress: onDetail });
   const { agentModel, envModelPath } = config;
   const agent = await resolve(agentModel);
   if (envModelPath === null || envModelPath === "agent")

@@ -68,6 +68,27 @@ test("a worker answers plain scores through the client's pipe, and the host all 
   expect(await client.read()).toEqual([]);
 });
 
+test("a promise rejected after its sample was scored is logged, and changes no later batch", async () => {
+  const host = await startHost("bad-hooks/hostile.ts", { limits: LIMITS });
+  const client = await piped(host);
+  void client.client.send(Op.SCORE, scorePayload(["rejection-after", "abc"]));
+  const [first] = await fromPipe(client);
+  expect(resultsOf(first as WireReply)).toEqual([1, 3]);
+  const isLogged = async (): Promise<boolean> =>
+    /left a promise rejected for sample 0 of task t-0.*nobody waits any more[\s\S]*after it was scored/.test(
+      await host.log(),
+    );
+  // Meanwhile other batches lie in the memory that the first one's scores were in.
+  const responses = Array<string>(64).fill("ab");
+  const until = Date.now() + 5_000;
+  while (!(await isLogged())) {
+    expect(Date.now()).toBeLessThan(until);
+    void client.client.send(Op.SCORE, scorePayload(responses));
+    const [reply] = await fromPipe(client);
+    expect(resultsOf(reply as WireReply)).toEqual(responses.map(() => 2));
+  }
+});
+
 test("what a full pipe or a long reply doesn't fit in comes over the socket", async () => {
   const host = await startHost("bad-hooks/hostile.ts", { limits: LIMITS });
   const client = await piped(host);

@@ -98,6 +98,23 @@ test("has Python prepare a built-in model, in genenv's cache", async () => {
   expect(await resolveModel("builtin:tiny", { python, env })).toBe(join(dir, ".cache/genenv"));
 });
 
+test("asks a Python that is up for a built-in model, and starts one of its own only to make it", async () => {
+  writeScript(python, 'echo "{\\"path\\": \\"/made\\", \\"made\\": true}"');
+  const calls: unknown[] = [];
+  const answering = (path: string | null) => ({
+    call: async (...call: unknown[]) => {
+      calls.push(call);
+      return { path };
+    },
+  });
+  const there = { python: "/no/python", env, session: answering("/there") };
+  expect(await resolveModel("builtin:tiny", there)).toBe("/there");
+  expect(calls).toEqual([["find-model", { name: "tiny", cacheDir: join(dir, ".cache/genenv") }]]);
+  expect(await resolveModel("builtin:tiny", { python, env, session: answering(null) })).toBe(
+    "/made",
+  );
+});
+
 test("names the built-in models when there is none of that name", async () => {
   const error = await resolveModel("builtin:big", { python, env }).catch(
     (reason: unknown) => reason,

@@ -54,6 +54,17 @@ def test_is_made_once_and_the_same_each_time(tiny: Path, tmp_path: Path) -> None
     assert (again / "model.safetensors").read_bytes() == (tiny / "model.safetensors").read_bytes()
 
 
+def test_a_model_is_found_only_when_it_is_whole(tiny: Path, tmp_path: Path) -> None:
+    def find(cache: Path) -> str | None:
+        params = {"name": "tiny", "cacheDir": str(cache)}
+        return models.find_job(params, lambda event: None, threading.Event())["path"]
+
+    assert find(tiny.parents[1]) == str(tiny)
+    assert find(tmp_path) is None
+    (tmp_path / "models" / tiny.name).mkdir(parents=True)
+    assert find(tmp_path) is None
+
+
 def test_a_folder_without_the_marker_is_made_anew(tmp_path: Path, monkeypatch) -> None:
     half = tmp_path / "models" / "tiny-v1"
     half.mkdir(parents=True)
