@@ -37,7 +37,7 @@ function configOf(folder: string, validation: string, epochs: number): ConfigInp
       env: {
         data: { train_batch_size: 2, max_prompt_length: 16, max_response_length: 16 },
         actor_rollout_ref: {
-          actor: { optim: { lr: 1e-3 }, use_kl_loss: true, kl_loss_coef: 0.01 },
+          actor: { optim: { lr: 3e-4 }, use_kl_loss: true, kl_loss_coef: 0.01 },
         },
       },
     },
@@ -51,7 +51,7 @@ function configOf(folder: string, validation: string, epochs: number): ConfigInp
     },
     actor_rollout_ref: {
       model: { path: join(folder, "models", "agent") },
-      actor: { optim: { lr: 3e-4 }, use_kl_loss: false, ppo_mini_batch_size: 16 },
+      actor: { optim: { lr: 1e-4 }, use_kl_loss: false, ppo_mini_batch_size: 16 },
       rollout: { n: 8, temperature: 1, val_kwargs: { do_sample: true, temperature: 1, n: 1 } },
     },
     trainer: {

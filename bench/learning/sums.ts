@@ -1,6 +1,6 @@
-/** The small world: sums of 2 to 12 terms from 1 to 4. The more terms, the harder. */
+/** The small world: sums of 2 to 8 terms from 1 to 4. The more terms, the harder. */
 
-export const maxTerms = 12;
+export const maxTerms = 8;
 export const maxTerm = 4;
 export type Band = "easy" | "edge" | "hard";
 export type Split = "lessons" | "development" | "held-out" | "rest";
@@ -22,7 +22,7 @@ export function workingOf(terms: readonly number[]): string {
 
 export function bandOf(count: number): Band {
   if (count <= 4) return "easy";
-  return count <= 7 ? "edge" : "hard";
+  return count <= 6 ? "edge" : "hard";
 }
 
 /**
