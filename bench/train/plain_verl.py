@@ -42,6 +42,8 @@ _FAST_VARIABLES = ("VLLM_ENABLE_V1_MULTIPROCESSING", "OMP_WAIT_POLICY", "KMP_BLO
 
 def main(settings: str, overrides: list[str]) -> None:
     environment = worker_environment("cpu", os.cpu_count() or 1)
+    # veRL's own engine, which it registers for cuda and npu; genenv's for the CPU isn't plain veRL.
+    environment["VERL_ENGINE_DEVICE"] = "cuda"
     trees = [_EVERYWHERE]
     if settings == "ours":
         trees += [cpu_overlay(), SINGLE_PROCESS_ROLLOUT]

@@ -164,8 +164,6 @@ def worker_environment(device: Device, threads: int) -> dict[str, str]:
     if device == "cpu":
         env |= {
             "VERL_PLATFORM": "cpu",
-            # veRL registers its FSDP engine for cuda and npu only.
-            "VERL_ENGINE_DEVICE": "cuda",
             "VLLM_CPU_OMP_THREADS_BIND": "nobind",
             # The engine lives in the server actor: no process of its own, one import less.
             "VLLM_ENABLE_V1_MULTIPROCESSING": "0",

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 _TRANSFER = "verl.workers.rollout.vllm_rollout.bucketed_weight_transfer"
+_ENGINE = "verl.workers.engine.fsdp.transformer_impl"
 _ROLLOUT_UTILS = "verl.workers.rollout.vllm_rollout.utils"
 
 
@@ -21,6 +22,7 @@ def apply() -> None:
     """Install all CPU patches; those for modules not yet imported run right after their import."""
     _collapse_duplicate_backend()
     _offload_without_pinned_memory()
+    _after_import(_ENGINE, _register_engine)
     _after_import(_TRANSFER, _copy_weights_out_of_shared_memory)
     _after_import(_ROLLOUT_UTILS, _reload_weights_through_the_model_runner)
 
@@ -48,6 +50,11 @@ def _offload_without_pinned_memory() -> None:
             super().__init__(pin_memory=False)
 
     fsdp.CPUOffloadPolicy = UnpinnedOffloadPolicy
+
+
+def _register_engine(_module: ModuleType) -> None:
+    """veRL registers its FSDP engine for cuda and npu only; ours builds on it."""
+    import genenv.plugin.cpu_engine  # noqa: F401
 
 
 def _copy_weights_out_of_shared_memory(module: ModuleType) -> None:
