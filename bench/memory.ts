@@ -94,7 +94,8 @@ async function measure(part: Part, root: string): Promise<Line> {
   const peak = samples.reduce((most, each) => (each.totalMb > most.totalMb ? each : most));
   const last = samples.at(-1)?.epoch ?? 0;
   const early = meanMb(samples, settledEpoch, settledEpoch + 5);
-  const late = meanMb(samples, last - 4, last + 1);
+  // After the last epoch the run takes itself down.
+  const late = meanMb(samples, last - 5, last);
   return {
     name,
     ratio: boundGb ? (boundGb * 1000) / peak.totalMb : early / late,
