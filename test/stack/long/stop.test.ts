@@ -138,7 +138,7 @@ describe("a run in which something throws", { timeout: 500_000 }, () => {
     async ({ overrides, message }) => {
       const run = await struck({ when: () => false, strike: () => {}, overrides });
       expect(run.error?.message).toMatch(message);
-      expect(run.error?.hint).toContain("logs/");
+      expect(run.error?.hint).toContain("/logs");
       expect(run.code).toBe(1);
       expect(run.left).toEqual([]);
     },
