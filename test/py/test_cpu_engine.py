@@ -95,6 +95,7 @@ def test_log_probs_entropies_and_gradients_are_those_of_verls_batch(temperature:
         ({"temperature": torch.tensor([1.0, 1.0, 0.5, 0.5])}, {}),
         ({"calculate_sum_pi_squared": True}, {}),
         ({}, {"model_type": "mamba"}),
+        ({}, {"_attn_implementation": "eager"}),
         ({}, {"layer_types": ["full_attention", "sliding_attention"]}),
     ],
 )

@@ -135,7 +135,7 @@ class PrefixSharingEngine(FSDPEngineWithLMHead):
         layers = getattr(config, "layer_types", None) or []
         is_masked = (
             config.model_type in _MASKED_MODELS
-            and config._attn_implementation in ("sdpa", "eager")
+            and config._attn_implementation == "sdpa"
             and all(kind == "full_attention" for kind in layers)
         )
         pad_mode = tu.get_non_tensor_data(micro_batch, "pad_mode", DatasetPadMode.NO_PADDING)
