@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -26,11 +26,11 @@ export async function withLock<T>(
   let told = false;
   while (!(await tryTake(file))) {
     options.signal?.throwIfAborted();
-    if (await isStale(file)) {
-      await removeStale(file);
-      continue;
-    }
-    if (!told) options.onWait?.((await read(file)) ?? "another process");
+    const holder = await read(file);
+    // Given back meanwhile.
+    if (holder === null) continue;
+    if ((await isStale(file, holder)) && (await removeStale(file, holder))) continue;
+    if (!told) options.onWait?.(/^process \d+ on .*/.exec(holder)?.[0] ?? "another process");
     told = true;
     await sleep(options.pollMs ?? 500);
   }
@@ -51,7 +51,9 @@ export async function withLock<T>(
 
 async function tryTake(file: string): Promise<boolean> {
   try {
-    await writeFile(file, `process ${process.pid} on ${hostname()}`, { flag: "wx" });
+    // The last line tells this lock from any other, also of the same process.
+    const text = `process ${process.pid} on ${hostname()}\n${randomBytes(8).toString("hex")}`;
+    await writeFile(file, text, { flag: "wx" });
     return true;
   } catch (error) {
     if (hasErrorCode(error, "EEXIST")) return false;
@@ -59,25 +61,41 @@ async function tryTake(file: string): Promise<boolean> {
   }
 }
 
-async function isStale(file: string): Promise<boolean> {
-  const holder = /^process (\d+) on (.*)$/.exec((await read(file)) ?? "");
+async function isStale(file: string, text: string): Promise<boolean> {
+  const holder = /^process (\d+) on (.*)$/m.exec(text);
   if (holder?.[2] === hostname()) return !isAlive(Number(holder[1]));
+  return isOld(file);
+}
+
+/** False where it is gone by now. */
+async function isOld(path: string): Promise<boolean> {
   try {
-    return Date.now() - (await stat(file)).mtimeMs > staleMs;
+    return Date.now() - (await stat(path)).mtimeMs > staleMs;
   } catch (error) {
-    if (hasErrorCode(error, "ENOENT")) return true;
+    if (hasErrorCode(error, "ENOENT")) return false;
     throw error;
   }
 }
 
-// Renaming lets one of several waiters win, so that nobody removes the winner's fresh lock.
-async function removeStale(file: string): Promise<void> {
-  const aside = `${file}.stale-${randomBytes(4).toString("hex")}`;
+/**
+ * Of the waiters that find a dead holder's lock one at a time removes it, and only that very lock: whoever read it
+ * earlier could otherwise remove the next holder's. False where it is another waiter's turn.
+ */
+async function removeStale(file: string, text: string): Promise<boolean> {
+  const turn = `${file}.breaking`;
   try {
-    await rename(file, aside);
-    await rm(aside, { force: true });
+    await mkdir(turn);
   } catch (error) {
-    if (!hasErrorCode(error, "ENOENT")) throw error;
+    if (!hasErrorCode(error, "EEXIST")) throw error;
+    // Left by a process that died within these few lines.
+    if (await isOld(turn)) await rm(turn, { recursive: true, force: true });
+    return false;
+  }
+  try {
+    if ((await read(file)) === text) await rm(file, { force: true });
+    return true;
+  } finally {
+    await rm(turn, { recursive: true, force: true });
   }
 }
 

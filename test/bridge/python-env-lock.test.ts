@@ -22,6 +22,23 @@ test("runs ten at once one after another", async () => {
   expect(existsSync(file)).toBe(false);
 });
 
+test("of ten that find a dead process's lock, one at a time takes it over", async () => {
+  const file = join(dir, "ten-dead.lock");
+  const { pid } = spawnSync("true");
+  let inside = 0;
+  let most = 0;
+  for (let round = 0; round < 20; round++) {
+    writeFileSync(file, `process ${pid} on ${hostname()}`);
+    const work = async (): Promise<void> => {
+      most = Math.max(most, ++inside);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      inside--;
+    };
+    await Promise.all(Array.from({ length: 10 }, () => withLock(file, work, { pollMs: 1 })));
+  }
+  expect(most).toBe(1);
+});
+
 test("takes over the lock of a process that is dead", async () => {
   const file = join(dir, "dead.lock");
   const { pid } = spawnSync("true");
