@@ -172,5 +172,8 @@ def worker_environment(device: Device, threads: int) -> dict[str, str]:
             "OMP_WAIT_POLICY": "PASSIVE",
             "KMP_BLOCKTIME": "1",
             "TQ_NUM_THREADS": "2",
+            # PyTorch asks for huge pages: a large tensor's memory is new to the process each time,
+            # and to get it page by page takes longer than to fill it.
+            "THP_MEM_ALLOC_ENABLE": os.environ.get("THP_MEM_ALLOC_ENABLE", "1"),
         }
     return env

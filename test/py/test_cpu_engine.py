@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,10 +12,13 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the Python environment of genenv setup")
 pytest.importorskip("verl")
 
-from genenv.plugin.cpu_engine import PrefixSharingEngine, build_prefix_tree  # noqa: E402
+from genenv.plugin.cpu_engine import CPUEngine, build_prefix_tree  # noqa: E402
 from tensordict import TensorDict  # noqa: E402
+from torch.distributed.tensor import DTensor  # noqa: E402
 from transformers import LlamaConfig, LlamaForCausalLM  # noqa: E402
 from verl.utils import tensordict_utils as tu  # noqa: E402
+from verl.utils.fsdp_utils import fsdp_version  # noqa: E402
+from verl.workers.config import FSDPEngineConfig  # noqa: E402
 from verl.workers.engine.fsdp.transformer_impl import FSDPEngineWithLMHead  # noqa: E402
 
 # Two tasks with the same opening, two responses each; two of them begin alike.
@@ -69,7 +74,7 @@ def test_a_tree_has_a_node_for_each_beginning_which_sees_its_ancestors() -> None
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 def test_log_probs_entropies_and_gradients_are_those_of_verls_batch(temperature: float) -> None:
     results = []
-    for kind in (FSDPEngineWithLMHead, PrefixSharingEngine):
+    for kind in (FSDPEngineWithLMHead, CPUEngine):
         engine = engine_of(kind)
         batch = micro_batch(temperature, calculate_entropy=True)
         outputs, tokens = outputs_of(engine, batch)
@@ -102,5 +107,56 @@ def test_log_probs_entropies_and_gradients_are_those_of_verls_batch(temperature:
 def test_what_a_tree_does_not_serve_is_laid_out_by_verl(
     flags: dict[str, Any], config: dict[str, Any]
 ) -> None:
-    _, tokens = outputs_of(engine_of(PrefixSharingEngine, **config), micro_batch(**flags))
+    _, tokens = outputs_of(engine_of(CPUEngine, **config), micro_batch(**flags))
     assert tokens == 24
+
+
+@pytest.fixture
+def mesh(tmp_path: Path) -> Iterator[Any]:
+    """A device mesh of one process."""
+    address = f"file://{tmp_path}/store"
+    torch.distributed.init_process_group("gloo", init_method=address, rank=0, world_size=1)
+    try:
+        yield torch.distributed.device_mesh.init_device_mesh("cpu", (1,))
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def engine_to_build(mesh: Any, **config: Any) -> Any:
+    engine = engine_of(CPUEngine)
+    engine.model_config.enable_activation_offload = False
+    engine.device_mesh = mesh
+    settings = {"strategy": "fsdp2", "mixed_precision": {"param_dtype": "float32"}} | config
+    engine.engine_config = FSDPEngineConfig(entropy_checkpointing=False, **settings)
+    return engine
+
+
+def test_a_lone_process_keeps_its_parameters_whole(mesh: Any) -> None:
+    engine = engine_to_build(mesh)
+    before = {name: value.clone() for name, value in engine.module.state_dict().items()}
+    module = engine._build_fsdp_module(engine.module)
+    assert fsdp_version(module) == 2
+    for name, value in module.state_dict().items():
+        assert not isinstance(value, DTensor)
+        torch.testing.assert_close(value, before[name])
+    outputs, _ = outputs_of(engine, micro_batch())
+    outputs["log_probs"].values().sum().backward()
+    assert all(parameter.grad is not None for parameter in module.parameters())
+
+
+@pytest.mark.parametrize(
+    "config", [{"strategy": "fsdp"}, {"mixed_precision": {"param_dtype": "bfloat16"}}]
+)
+def test_what_computes_in_another_precision_or_by_another_strategy_is_left_to_fsdp(
+    mesh: Any, config: dict[str, Any]
+) -> None:
+    engine = engine_to_build(mesh, **config)
+    assert not engine._is_whole(engine.module)
+
+
+def test_a_process_among_several_shards_its_model(
+    mesh: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = engine_to_build(mesh)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    assert not engine._is_whole(engine.module)

@@ -119,3 +119,7 @@ def test_the_cpu_answers_what_verl_asks_of_a_device(patched: dict[str, Any]) -> 
             "platform": "PlatformCPU",
         }
     }
+
+
+def test_freed_memory_is_used_again_until_the_cache_is_emptied(patched: dict[str, Any]) -> None:
+    assert patched["memory_kept"] == {"result": {"used_again": True, "given_back": True}}

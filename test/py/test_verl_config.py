@@ -467,6 +467,15 @@ def test_telemetry_is_off_unless_the_users_environment_turns_it_on(
     assert env["OMP_NUM_THREADS"] == "3"
 
 
+def test_huge_pages_are_asked_for_on_a_cpu_unless_the_users_environment_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("THP_MEM_ALLOC_ENABLE", raising=False)
+    assert device.worker_environment("cpu", threads=3)["THP_MEM_ALLOC_ENABLE"] == "1"
+    monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", "0")
+    assert device.worker_environment("cpu", threads=3)["THP_MEM_ALLOC_ENABLE"] == "0"
+
+
 def test_a_gpus_workers_get_none_of_the_cpus_variables() -> None:
     env = device.worker_environment("cuda", threads=3)
     assert "VERL_PLATFORM" not in env and "OMP_NUM_THREADS" not in env

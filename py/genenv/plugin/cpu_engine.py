@@ -1,10 +1,14 @@
-"""veRL's FSDP engine for the CPU: what sequences begin with alike is computed once.
+"""veRL's FSDP engine for the CPU: nothing is computed or copied twice.
 
 The responses to a task share its prompt, and all prompts share the chat template's opening; veRL's
 own engine would compute them again in each row. A token's hidden state depends only on the tokens
 before it, so a micro-batch is laid out as one row with a node for each distinct beginning, and an
 attention mask that shows a node its ancestors alone. Log-probabilities, entropies and gradients are
-those of the padded batch. (Extension point: ``verl.workers.engine.EngineRegistry``.)
+those of the padded batch.
+
+A lone process has nothing to shard: FSDP would copy each weight and each gradient from itself to
+itself, which takes longer than the arithmetic. Its parameters stay plain tensors.
+(Extension point: ``verl.workers.engine.EngineRegistry``.)
 """
 
 from __future__ import annotations
@@ -15,8 +19,10 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.distributed as dist
 import verl.utils.torch_functional as verl_F
 from tensordict import TensorDict
+from torch.distributed.fsdp import fully_shard
 from verl.utils import tensordict_utils as tu
 from verl.utils.dataset.dataset_utils import DatasetPadMode
 from verl.utils.model import extract_multi_modal_inputs
@@ -81,8 +87,30 @@ def build_prefix_tree(values: torch.Tensor, offsets: torch.Tensor) -> PrefixTree
 
 
 @EngineRegistry.register(model_type="language_model", backend=["fsdp", "fsdp2"], device="cpu")
-class PrefixSharingEngine(FSDPEngineWithLMHead):
+class CPUEngine(FSDPEngineWithLMHead):
     """FSDP on the CPU; see the module."""
+
+    def _build_fsdp_module(self, module: torch.nn.Module) -> torch.nn.Module:
+        if not self._is_whole(module):
+            return super()._build_fsdp_module(module)
+        self._autocast_dtype = torch.float32
+        self.scaler = None
+        # Nothing to hand back and forth either: a CPU's parameters are in main memory.
+        self._is_offload_param = self._is_offload_optimizer = False
+        # Of FSDP only the name is left, which is what veRL tells its modules by.
+        return fully_shard(module, mesh=self.device_mesh, ignored_params=set(module.parameters()))
+
+    def _is_whole(self, module: torch.nn.Module) -> bool:
+        """Whether this process has all of the model, and computes in the weights' own precision."""
+        precision = self.engine_config.mixed_precision or {}
+        dtypes = {parameter.dtype for parameter in module.parameters()}
+        return (
+            dist.get_world_size() == 1
+            and self.engine_config.strategy == "fsdp2"
+            and precision.get("param_dtype") in ("float32", "fp32")
+            and dtypes == {torch.float32}
+            and not self.model_config.enable_activation_offload
+        )
 
     def prepare_model_inputs(
         self, micro_batch: TensorDict

@@ -68,7 +68,7 @@ def _copy_weights_out_of_shared_memory(module: ModuleType) -> None:
             self._segment = segment
 
         def __getitem__(self, part: slice) -> torch.Tensor:
-            return torch.frombuffer(bytearray(self._segment.buf[part]), dtype=torch.uint8)
+            return torch.frombuffer(self._segment.buf[part], dtype=torch.uint8).clone()
 
     def rebuild_shared_memory(name: str, size: int, dtype: Any = torch.uint8) -> tuple[Any, Any]:
         segment = shared_memory.SharedMemory(name=name)
