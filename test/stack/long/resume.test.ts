@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { exportModel } from "../../../sdk/export.js";
 import { listCheckpoints } from "../../../sdk/run/checkpoints.js";
 import { runPython, testPython } from "../../python-env.js";
@@ -63,7 +63,8 @@ async function killed(args: string[], phase: string, epoch: number): Promise<Fin
     },
   });
   expect(family.length, problem(run)).toBeGreaterThan(10);
-  await expect.poll(() => family.filter(isAlive), { timeout: 10_000 }).toEqual([]);
+  // Some runs are killed before the tests begin, where expect.poll can't be called.
+  await vi.waitFor(() => expect(family.filter(isAlive)).toEqual([]), { timeout: 10_000 });
   return run;
 }
 
